@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from starlette.testclient import TestClient
+    from tests.client import Client
 
 os.environ.setdefault("LANESCOPE_SECONDS", "60")
 # Before NumPy is imported: several workers share the cores, and threads of small products wait for each other at work.
@@ -38,20 +38,19 @@ def app() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def client() -> Iterator[TestClient]:
+def client() -> Iterator[Client]:
     """A client of one server for all tests of a worker that change nothing of it: what one asked for is at hand for the
     next.
     """
-    from starlette.testclient import TestClient
-
     from app.main import create_app
+    from tests.client import Client
 
-    with TestClient(create_app()) as made:
+    with Client(create_app()) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
-def opens(client: TestClient) -> Callable[[str], bool]:
+def opens(client: Client) -> Callable[[str], bool]:
     """Whether the client's server answers a link of a page with 200; each is asked once a worker, as pages have most of
     their links in common.
     """

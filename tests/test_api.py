@@ -10,7 +10,6 @@ import brotli
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
-from starlette.testclient import TestClient
 
 from app.catalogue.facts import Listing
 from app.instruction.facts import Detail, OperandMap
@@ -19,18 +18,19 @@ from app.kit.errors import Error
 from app.kit.examples import BODIES
 from app.main import create_app
 from layouts import catalog, find
+from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 API = "/api/v1/instructions"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app(), raise_server_exceptions=False) as made:
+def client() -> Iterator[Client]:
+    with Client(create_app(), raise_server_exceptions=False) as made:
         yield made
 
 
-def test_listing(client: TestClient) -> None:
+def test_listing(client: Client) -> None:
     answer = TypeAdapter(Listing).validate_python(client.get(API).json())
     assert answer.count == len(answer.instructions) == len(catalog.instructions())
 
@@ -48,17 +48,17 @@ def test_listing(client: TestClient) -> None:
         ("q=nothing-like-it", 0),
     ],
 )
-def test_filters(client: TestClient, query: str, count: int) -> None:
+def test_filters(client: Client, query: str, count: int) -> None:
     answer = client.get(f"{API}?{query}").json()
     assert answer["count"] == count == len(answer["instructions"])
 
 
-def test_target_filter_agrees_with_the_rows(client: TestClient) -> None:
+def test_target_filter_agrees_with_the_rows(client: Client) -> None:
     for row in client.get(f"{API}?target=sm_89").json()["instructions"]:
         assert "sm_89" in row["targets"]
 
 
-def test_detail(client: TestClient) -> None:
+def test_detail(client: Client) -> None:
     answer = client.get(f"{API}/mma.m16n8k16.row.col.f32.f16.f16.f32").json()
     TypeAdapter(Detail).validate_python(answer)
     assert answer["ptx"] == M16 and answer["shape"] == {"m": 16, "n": 8, "k": 16}
@@ -86,7 +86,7 @@ def test_detail(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("name", "abcd")
-def test_operand_map(client: TestClient, name: str) -> None:
+def test_operand_map(client: Client, name: str) -> None:
     answer = client.get(f"{API}/{M16}/operands/{name}").json()
     TypeAdapter(OperandMap).validate_python(answer)
     op = catalog.find(M16).operand(name)
@@ -96,7 +96,7 @@ def test_operand_map(client: TestClient, name: str) -> None:
     ]
 
 
-def test_quad_pair_has_its_product(client: TestClient) -> None:
+def test_quad_pair_has_its_product(client: Client) -> None:
     answer = client.get(f"{API}/mma.m8n8k4.row.col.f32.f16.f16.f32/operands/d").json()
     TypeAdapter(OperandMap).validate_python(answer)
     assert sorted({q for row in answer["product"] for q in row}) == [0, 1, 2, 3]
@@ -118,20 +118,20 @@ def test_quad_pair_has_its_product(client: TestClient) -> None:
         ("/i/mma.m16n8k12.row.col.f32.f16.f16.f32.json", 404, "unknown_instruction", "ptx"),
     ],
 )
-def test_errors_have_one_shape(client: TestClient, path: str, status: int, code: str, field: str) -> None:
+def test_errors_have_one_shape(client: Client, path: str, status: int, code: str, field: str) -> None:
     answer = client.get(path)
     assert answer.status_code == status
     error = TypeAdapter(Error).validate_python(answer.json()).error
     assert (error.code, error.field) == (code, field) and error.message and error.hint
 
 
-def test_method_not_allowed_has_the_same_shape(client: TestClient) -> None:
+def test_method_not_allowed_has_the_same_shape(client: Client) -> None:
     answer = client.post(API)
     assert answer.status_code == 405
     TypeAdapter(Error).validate_python(answer.json())
 
 
-def test_compression_and_etag(client: TestClient) -> None:
+def test_compression_and_etag(client: Client) -> None:
     path = f"{API}/wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16/operands/d"
     bodies = {}
     for coding in ("identity", "gzip", "br", "br;q=0, gzip", "gzip, deflate, br"):
@@ -154,7 +154,7 @@ def test_compression_and_etag(client: TestClient) -> None:
     assert json.loads(bodies["br"])["values"] == 128
 
 
-def test_health_and_openapi(client: TestClient) -> None:
+def test_health_and_openapi(client: Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json()["instructions"] == len(catalog.instructions())
     paths = client.get("/openapi.json").json()["paths"]
@@ -164,20 +164,20 @@ def test_health_and_openapi(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", f"/i/{M16}", "/help", "/docs", "/i/nothing", f"/i/{M16}.svg"])
-def test_nothing_is_loaded_from_elsewhere(client: TestClient, path: str) -> None:
+def test_nothing_is_loaded_from_elsewhere(client: Client, path: str) -> None:
     import re
 
     text = client.get(path).text.replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", text)
 
 
-def test_every_example_of_the_documentation_answers(client: TestClient) -> None:
+def test_every_example_of_the_documentation_answers(client: Client) -> None:
     from app.kit.examples import EXAMPLES
 
     assert all(client.get(link).status_code == 200 for link in EXAMPLES.values())
 
 
-def test_plotly_comes_from_the_installed_package_and_is_immutable(client: TestClient) -> None:
+def test_plotly_comes_from_the_installed_package_and_is_immutable(client: Client) -> None:
     page = client.get(f"/i/{M16}").text
     url = page.split('data-plotly="')[1].split('"')[0]
     answer = client.get(url)
@@ -188,7 +188,7 @@ def test_plotly_comes_from_the_installed_package_and_is_immutable(client: TestCl
 # pages without a browser ----------------------------------------------------------------------------------------------
 
 
-def test_page_stands_without_scripts(client: TestClient) -> None:
+def test_page_stands_without_scripts(client: Client) -> None:
     page = client.get(f"/i/{M16}?pin=d:3,2").text
     assert "<svg" in page and "T13:0" in page and "Lane 13" in page
     assert 'title="a2, bits [15:0]">A[11,2]<' in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
@@ -208,12 +208,12 @@ def test_page_stands_without_scripts(client: TestClient) -> None:
         ("colour=<script>", "colour ‘&lt;script&gt;’ is not used"),
     ],
 )
-def test_a_bad_state_value_is_a_notice(client: TestClient, query: str, says: str) -> None:
+def test_a_bad_state_value_is_a_notice(client: Client, query: str, says: str) -> None:
     answer = client.get(f"/i/{M16}?{query}")
     assert answer.status_code == 200 and says in answer.text and "<svg" in answer.text
 
 
-def test_an_operand_in_shared_memory_leaves_a_figure(client: TestClient) -> None:
+def test_an_operand_in_shared_memory_leaves_a_figure(client: Client) -> None:
     wide = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
     answer = client.get(f"/i/{wide}/b", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/i/{wide}")
@@ -223,7 +223,7 @@ def test_an_operand_in_shared_memory_leaves_a_figure(client: TestClient) -> None
     )
 
 
-def test_types_keep_the_shape_where_they_can(client: TestClient) -> None:
+def test_types_keep_the_shape_where_they_can(client: Client) -> None:
     for found in (
         find(M16),
         find("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
@@ -245,13 +245,13 @@ def test_types_keep_the_shape_where_they_can(client: TestClient) -> None:
             assert moved == sorted(moved), "those of this shape come first"
 
 
-def test_an_unknown_instruction_is_a_page_with_the_nearest(client: TestClient) -> None:
+def test_an_unknown_instruction_is_a_page_with_the_nearest(client: Client) -> None:
     answer = client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32")
     assert answer.status_code == 404
     assert f'href="/i/{M16}"' in answer.text and 'value="mma.m16n8k12.row.col.f32.f16.f16.f32"' in answer.text
 
 
-def test_pictures_are_stable(client: TestClient) -> None:
+def test_pictures_are_stable(client: Client) -> None:
     for path in (f"/i/{M16}.svg", f"/i/{M16}/a.svg?colour=t&label=register&theme=dark&lanes=0-3"):
         one, other = client.get(path), client.get(path)
         assert one.status_code == 200 and one.headers["content-type"].startswith("image/svg+xml")
@@ -259,7 +259,7 @@ def test_pictures_are_stable(client: TestClient) -> None:
     assert client.get(f"/i/{M16}.svg?theme=pink").status_code == 422
 
 
-def test_the_catalogue_leads_on(client: TestClient) -> None:
+def test_the_catalogue_leads_on(client: Client) -> None:
     assert f'title="{M16}"' in client.get("/?family=mma&shape=m16n8k16&type=f16").text
     assert f'href="/i/{M16}" id="guess"' in client.get("/", params={"q": M16 + " {%0}, {%1};"}).text
     bad = client.get("/?family=nope")
@@ -285,10 +285,10 @@ def test_every_picker_option_is_legal() -> None:
             assert catalog.find(option.ptx).ptx == option.ptx
 
 
-def test_the_documented_bodies_are_answered_and_every_post_route_has_one(client: TestClient) -> None:
+def test_the_documented_bodies_are_answered_and_every_post_route_has_one(client: Client) -> None:
     posts = {path for path, methods in client.get("/openapi.json").json()["paths"].items() if "post" in methods}
     assert posts == set(BODIES)
-    with TestClient(create_app()) as own:  # closes the worker that the simulation starts
+    with Client(create_app()) as own:  # closes the worker that the simulation starts
         for path, body in BODIES.items():
             assert own.post(path, json=body).status_code == 200, path
     page = client.get("/docs").text

@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.kit import assets
 from app.main import create_app
+from tests.client import Client
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(str(path.relative_to(assets.STATIC)) for path in assets.STATIC.rglob("*.js"))
@@ -89,7 +89,7 @@ def test_an_address_changes_with_anything_it_loads(tmp_path: Path, monkeypatch: 
 
 
 def test_an_address_with_its_digest_is_kept_for_ever_and_no_other() -> None:
-    with TestClient(create_app()) as client:
+    with Client(create_app()) as client:
         for name in ("style.css", "instruction/page.js", "kit/theme.js"):
             own = assets.static_url(name)
             assert client.get(own).headers["cache-control"] == "public, max-age=31536000, immutable"

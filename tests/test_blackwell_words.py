@@ -6,15 +6,15 @@ from itertools import product
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import idesc, tmem
 from layouts.errors import LayoutError
 from layouts.table.kinds import ALONE, KINDS, PAIR
 from layouts.tmem import OPERANDS, Mma
+from tests.client import Client
 
-CLIENT = TestClient(create_app())
+CLIENT = Client(create_app())
 
 
 def _placements() -> list[tuple[str, Mma, str]]:

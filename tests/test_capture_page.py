@@ -20,11 +20,10 @@ from tests import captured
 
 @pytest.fixture(scope="module")
 def client() -> Any:
-    from starlette.testclient import TestClient
-
     from app.main import create_app
+    from tests.client import Client
 
-    return TestClient(create_app())
+    return Client(create_app())
 
 
 def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:

@@ -9,12 +9,12 @@ from functools import cache
 from html import unescape
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.banks import facts as bank_facts
 from app.gpu import chained, verify
 from layouts import catalog
 from layouts.errors import LayoutError
+from tests.client import Client
 from tests.command import lanescope
 from tests.held import held_sum
 from tests.ptxas import nvrtc
@@ -24,7 +24,7 @@ ROWS = {"kind": "rows", "inner": "K", "pitch_bytes": 128}
 LOAD = "ldmatrix.sync.aligned.m8n8.x2.shared.b16"
 
 
-def test_a_right_chain(client: TestClient) -> None:
+def test_a_right_chain(client: Client) -> None:
     told = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD, "mma": MMA, "operand": "b"}).json()
     assert told["verdict"] == "match" and told["matched"] == told["total"] == 128 and told["first_mismatch"] is None
     assert (
@@ -34,7 +34,7 @@ def test_a_right_chain(client: TestClient) -> None:
     assert told["ways"] == 8 and "ldmatrix_m8n8_x2_shared_b16(r" in told["code"]
 
 
-def test_a_wrong_chain_names_what_would_do(client: TestClient) -> None:
+def test_a_wrong_chain_names_what_would_do(client: Client) -> None:
     wrong = client.post(
         "/api/v1/chain", json={"storage": ROWS, "load": LOAD.replace("x2", "x2.trans"), "mma": MMA, "operand": "b"}
     ).json()
@@ -43,7 +43,7 @@ def test_a_wrong_chain_names_what_would_do(client: TestClient) -> None:
     assert (first["row"], first["col"], first["expected"], first["read"]) == (1, 0, 2, 128)
 
 
-def test_a_chain_nothing_can_do_says_why(client: TestClient) -> None:
+def test_a_chain_nothing_can_do_says_why(client: Client) -> None:
     given = {
         "storage": {**ROWS, "inner": "MN"},
         "load": LOAD,
@@ -61,7 +61,7 @@ def test_a_chain_nothing_can_do_says_why(client: TestClient) -> None:
     ({"storage": {"kind": "rows", "pitch_bytes": "x"}}, "storage.pitch_bytes"), ({"operand": "d"}, "operand"),
     ({"extra": 1}, "extra"), ({"major": "Q"}, "major")],
 )  # fmt: skip
-def test_bad_requests(client: TestClient, change: dict[str, object], field: str) -> None:
+def test_bad_requests(client: Client, change: dict[str, object], field: str) -> None:
     told = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD, "mma": MMA, "operand": "b"} | change)
     assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
 
@@ -71,7 +71,7 @@ S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 TRANS = "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16"
 
 
-def test_byte_pairs_stored_along_n_go_through_trans(client: TestClient) -> None:
+def test_byte_pairs_stored_along_n_go_through_trans(client: Client) -> None:
     """B of m8n8k16 as pairs of K, a row of 16 bytes a pair: lane l gives row l, which begins with B[2l, 0]."""
     told = client.post("/api/v1/chain", json={"storage": PAIRS, "load": TRANS, "mma": S8, "operand": "b"}).json()
     assert (told["verdict"], told["matched"], told["total"]) == ("match", 128, 128)
@@ -85,7 +85,7 @@ def test_byte_pairs_stored_along_n_go_through_trans(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("by", ["address", "tile"])
-def test_code_swizzles_what_the_storage_swizzles(client: TestClient, by: str) -> None:
+def test_code_swizzles_what_the_storage_swizzles(client: Client, by: str) -> None:
     storage = {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": by, "base": "0x1080"}
     told = client.post(
         "/api/v1/chain", json={"storage": storage, "load": LOAD.replace("x2", "x4"), "mma": MMA, "operand": "a"}
@@ -94,7 +94,7 @@ def test_code_swizzles_what_the_storage_swizzles(client: TestClient, by: str) ->
     assert {"address": "swizzle_a(tile + offset)", "tile": "tile + swizzle_a(offset)"}[by] in told["code"]
 
 
-def test_what_would_feed_is_linked_with_the_same_storage(client: TestClient) -> None:
+def test_what_would_feed_is_linked_with_the_same_storage(client: Client) -> None:
     """A store of bytes where columns of M, in bytes, need .trans: each link opens a match."""
     plain = "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8"
     right = client.get(f"/chain?operand=d&mma={MMA}&load={plain}&major=MN&s_pitch_bytes=32")
@@ -105,7 +105,7 @@ def test_what_would_feed_is_linked_with_the_same_storage(client: TestClient) -> 
     assert "128 of 128 elements arrive" in client.get(unescape(links[0])).text
 
 
-def test_rows_that_do_not_start_on_16_bytes_are_no_match(client: TestClient) -> None:
+def test_rows_that_do_not_start_on_16_bytes_are_no_match(client: Client) -> None:
     storage = {"kind": "rows", "inner": "K", "pitch_bytes": 40}
     told = client.post("/api/v1/chain", json={"storage": storage, "load": LOAD, "mma": MMA, "operand": "b"}).json()
     assert (
@@ -175,7 +175,7 @@ def test_the_expected_addresses_are_those_of_memory() -> None:
         assert want[lane, register, byte] == lane // 4 * 144 + 16 * register + lane % 4 * 4 + byte
 
 
-def test_banks(client: TestClient) -> None:
+def test_banks(client: Client) -> None:
     told = client.post(
         "/api/v1/banks", json={"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}
     ).json()
@@ -234,7 +234,7 @@ def test_the_solver_says_why_there_is_none() -> None:
 COLUMN = [128 * lane for lane in range(32)]  # a column of a tile of 128-byte rows
 
 
-def test_given_addresses_are_what_is_counted_and_solved(client: TestClient) -> None:
+def test_given_addresses_are_what_is_counted_and_solved(client: Client) -> None:
     plain = client.post("/api/v1/banks", json={"access": "ld.shared.b32", "address": COLUMN}).json()
     assert (plain["ways"], plain["address"]) == (32, COLUMN)
     moved = client.post("/api/v1/banks", json={"access": "ld.shared.b32", "address": COLUMN, "swizzle": "5,2,5"}).json()
@@ -278,9 +278,7 @@ def test_given_addresses_are_what_is_counted_and_solved(client: TestClient) -> N
         ("banks/solve", {"access": "ld.shared.b64", "address": [4] * 32}, "address"),
     ],
 )
-def test_what_is_wrong_with_an_access_is_named(
-    client: TestClient, path: str, body: dict[str, object], field: str
-) -> None:
+def test_what_is_wrong_with_an_access_is_named(client: Client, path: str, body: dict[str, object], field: str) -> None:
     told = client.post(f"/api/v1/{path}", json=body)
     assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
 
@@ -317,7 +315,7 @@ def test_accesses_as_people_write_them() -> None:
         "needs 16 bytes left together"),
     ],
 )  # fmt: skip
-def test_pages(client: TestClient, path: str, says: str) -> None:
+def test_pages(client: Client, path: str, says: str) -> None:
     page = client.get(path)
     assert page.status_code == 200 and 'role="alert"' not in page.text
     assert says in " ".join(page.text.split()), path
@@ -333,7 +331,7 @@ def test_pages(client: TestClient, path: str, says: str) -> None:
         ("/banks?row_bytes=0x", "Bytes per row is "),
     ],
 )
-def test_pages_keep_what_was_wrong(client: TestClient, path: str, says: str) -> None:
+def test_pages_keep_what_was_wrong(client: Client, path: str, says: str) -> None:
     page = client.get(path)
     assert page.status_code == 422 and 'role="alert"' in page.text
     alert = page.text[page.text.index('role="alert"') :].split("</p>")[0]

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.read.bench import unpacked
+from tests.client import Client
 from tests.command import lanescope
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -34,7 +34,7 @@ def test_element_to_lane_and_back() -> None:
 
 
 def test_json_is_the_apis() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     for words, path in (
         (["show", M16, "--json"], f"/api/v1/instructions/{M16}"),
         (["show", M16, "b", "--json"], f"/api/v1/instructions/{M16}/operands/b"),

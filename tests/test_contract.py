@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
+from tests.client import Client
 from tests.test_verify import canonical
 
 Json = dict[str, Any]
@@ -121,13 +121,13 @@ POSTED: tuple[tuple[str, Json, str], ...] = (
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app(), raise_server_exceptions=False) as made:
+def client() -> Iterator[Client]:
+    with Client(create_app(), raise_server_exceptions=False) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def document(client: TestClient) -> Json:
+def document(client: Client) -> Json:
     made: Json = client.get("/openapi.json").json()
     return made
 
@@ -186,7 +186,7 @@ def test_words_are_those_of_the_contract(document: Json) -> None:
 
 
 @pytest.mark.parametrize("address", ANSWERS)
-def test_answers_have_their_fields(client: TestClient, address: str) -> None:
+def test_answers_have_their_fields(client: Client, address: str) -> None:
     answer = client.get(API + address)
     assert answer.status_code == 200
     for field in ANSWERS[address].split():
@@ -194,14 +194,14 @@ def test_answers_have_their_fields(client: TestClient, address: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "body", "fields"), POSTED, ids=[path for path, _, _ in POSTED])
-def test_posted_answers_have_their_fields(client: TestClient, path: str, body: Json, fields: str) -> None:
+def test_posted_answers_have_their_fields(client: Client, path: str, body: Json, fields: str) -> None:
     answer = client.post(API + path, json=body)
     assert answer.status_code == 200, answer.text
     for field in fields.split():
         at(answer.json(), field)
 
 
-def test_shapes_of_the_arrays(client: TestClient) -> None:
+def test_shapes_of_the_arrays(client: Client) -> None:
     """[thread][value], [mn][k], [row][k], [row][block], [thread], by instructions whose sizes all differ."""
     wide = client.get(f"{API}/instructions/wgmma.mma_async.m64n24k16.f32.f16.f16/operands/d").json()
     assert {np.shape(wide[name]) for name in ("row", "col", "register", "bit")} == {(128, 12)}
@@ -217,23 +217,23 @@ def test_shapes_of_the_arrays(client: TestClient) -> None:
     ) == (32,)
 
 
-def test_an_address_no_lane_supplies_is_minus_one(client: TestClient) -> None:
+def test_an_address_no_lane_supplies_is_minus_one(client: Client) -> None:
     told = client.get(f"{API}/instructions/ldmatrix.m8n8.x2.shared.b16/operands/address").json()
     assert told["matrix"][:17] == [0] * 8 + [1] * 8 + [-1] and told["row"][15:17] == [7, -1]
 
 
-def test_words_of_64_bits_are_strings_of_16_digits(client: TestClient) -> None:
+def test_words_of_64_bits_are_strings_of_16_digits(client: Client) -> None:
     made = client.post(f"{API}/descriptors/encode", json={"start_address": 16}).json()["descriptor"]
     assert made == "0x0000000000000001" == client.get(f"{API}/descriptors/0x1").json()["descriptor"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"])
-def test_what_operates_it_answers(client: TestClient, path: str) -> None:
+def test_what_operates_it_answers(client: Client, path: str) -> None:
     assert client.get(path).status_code == 200
 
 
 @pytest.mark.parametrize("form", ["svg", "png", "pdf", "tex", "txt", "md", "csv"])
-def test_pictures_have_stable_bytes_and_a_strong_etag(client: TestClient, document: Json, form: str) -> None:
+def test_pictures_have_stable_bytes_and_a_strong_etag(client: Client, document: Json, form: str) -> None:
     for path in (
         f"/i/{M16}/a.{form}?colour=g&label=lane:value&lanes=0-3&theme=bw&cell=40",
         f"/smem.{form}?mn=64&k=64",
@@ -244,14 +244,14 @@ def test_pictures_have_stable_bytes_and_a_strong_etag(client: TestClient, docume
     assert {"/i/{ptx}/{operand}.{form}", "/smem.{form}", "/descriptor/wgmma/{word}.{form}"} <= set(document["paths"])
 
 
-def test_an_unknown_instruction_is_a_404_that_names_the_nearest_and_the_part(client: TestClient) -> None:
+def test_an_unknown_instruction_is_a_404_that_names_the_nearest_and_the_part(client: Client) -> None:
     answer = client.get(f"{API}/instructions/mma.m16n8k12.row.col.f32.f16.f16.f32")
     error = answer.json()["error"]
     assert answer.status_code == 404 and set(error) >= {"code", "message", "hint", "field"}
     assert "m16n8k12" in error["message"] and M16 in error["hint"]
 
 
-def test_unknown_keys_are_refused_with_the_nearest(client: TestClient) -> None:
+def test_unknown_keys_are_refused_with_the_nearest(client: Client) -> None:
     for body in (
         ASK | {"storag": TILE},
         ASK | {"storage": TILE | {"swizle": "128B"}},
@@ -262,7 +262,7 @@ def test_unknown_keys_are_refused_with_the_nearest(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("text", ["4096", "0x1000", "0b1_0000_0000_0000", "04096", "4'096", "4096ull", 4096])
-def test_numbers_in_text(client: TestClient, text: object) -> None:
+def test_numbers_in_text(client: Client, text: object) -> None:
     assert (
         client.post(f"{API}/descriptors/encode", json={"start_address": text}).json()["descriptor"]
         == "0x0000000000000100"

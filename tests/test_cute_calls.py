@@ -11,7 +11,6 @@ from urllib.parse import quote
 import numpy as np
 import pycute
 import pytest
-from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from app.cli import attach
@@ -21,6 +20,7 @@ from layouts.cutecalls import OPS, nearest_fits, steps, written
 from layouts.cutetext import cxx, python, read_layout
 from layouts.errors import LayoutError
 from layouts.tuples import leaves
+from tests.client import Client
 from tests.test_algebra import random_layout, theirs
 
 THEIRS = {  # pycute's function of an operation that both define alike
@@ -104,7 +104,7 @@ def test_a_divide_says_what_cute_makes_of_it() -> None:
         ("composition((4,8):(8,1))", "has 1 arguments"),
     ],
 )
-def test_a_refused_step_says_why(client: TestClient, text: str, said: str) -> None:
+def test_a_refused_step_says_why(client: Client, text: str, said: str) -> None:
     last = steps(text)[-1]
     assert last.error is not None and last.result is None and said in last.error.message
     answer = client.get(f"/api/v1/cute?expression={quote(text)}")
@@ -143,7 +143,7 @@ def test_what_would_fit_fits() -> None:
         assert [made(at) for at in range(one.size)] == [a(int(one(at))) for at in range(one.size)]
 
 
-def test_page_api_and_command_say_the_same(client: TestClient) -> None:
+def test_page_api_and_command_say_the_same(client: Client) -> None:
     text = "A = (8,16):(16,1); zipped_divide(A, (4,8))"
     told = client.get(f"/api/v1/cute?expression={quote(text)}").json()
     assert told["result"] == "((4,8),(2,2)):((16,1),(64,8))" and told["layout"]["size"] == 128
@@ -158,7 +158,7 @@ def test_page_api_and_command_say_the_same(client: TestClient) -> None:
     assert json.loads(CliRunner().invoke(attach(), ["cute", text, "--json"]).stdout) == told
 
 
-def test_an_expression_that_cannot_be_read_is_a_bad_request(client: TestClient) -> None:
+def test_an_expression_that_cannot_be_read_is_a_bad_request(client: Client) -> None:
     page = client.get("/cute?expression=compositon(4:1)")
     assert page.status_code == 422 and "Did you mean composition?" in unescape(page.text)
 

@@ -6,7 +6,6 @@ import html
 import re
 
 import pytest
-from starlette.testclient import TestClient
 
 from layouts import reader
 from layouts.check import check
@@ -14,6 +13,7 @@ from layouts.errors import LayoutError
 from layouts.reader.code.builders import builders
 from layouts.workbench import bench
 from tests import reader_corpus
+from tests.client import Client
 from tests.test_reader_code import CASES
 
 TURNED = "HGMMA.64x128x16.F32 R24, gdesc[UR8].tnspA.tnspB, R24, gsb0 ;"
@@ -24,13 +24,13 @@ BRANCH = (
 )
 
 
-def page(client: TestClient, text: str) -> str:
+def page(client: Client, text: str) -> str:
     answer = client.get("/read", params={"text": text})
     assert answer.status_code == 200
     return answer.text
 
 
-def test_the_majors_of_sass_open_the_instruction_in_them(client: TestClient) -> None:
+def test_the_majors_of_sass_open_the_instruction_in_them(client: Client) -> None:
     assert "m64n128k16.f32.f16.f16?a_major=MN&amp;b_major=MN" in page(client, TURNED)
     assert "?a_major" not in page(client, TURNED.replace(".tnspA", "")) + page(
         client, "HGMMA.64x128x16.F32 R24, gdesc[UR8]"
@@ -44,14 +44,14 @@ def test_the_majors_of_sass_are_those_of_the_workbench() -> None:
     assert not any(one.key.startswith("major") for one in made.assumed)
 
 
-def test_a_fragment_alone_is_drawn(client: TestClient) -> None:
+def test_a_fragment_alone_is_drawn(client: Client) -> None:
     shown = page(client, "LayoutC_TV: ((_4,_8),(_2,_2)):((_32,_1),(_16,_8))")
     assert "C: 16 × 8 (m × n)" in shown and "/api/v1/layouts/tv" in shown
     turned = page(client, "LayoutB_TV: ((_4,_8),(_2,_2)):((_16,_1),(_8,_64))")
     assert "B: 8 × 16 (n × k)" in turned
 
 
-def test_a_field_that_a_branch_decides_is_shown_as_its_expression(client: TestClient) -> None:
+def test_a_field_that_a_branch_decides_is_shown_as_its_expression(client: Client) -> None:
     shown = page(client, BRANCH)
     assert "16·(mn ? 128 : 1)" in shown and "None" not in shown.partition("<main")[2]
     assert "LBO 16·(mn ? 128 : 1)" in page(client, f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
@@ -112,7 +112,7 @@ def test_a_builder_without_its_code_is_asked_for(head: str) -> None:
     assert any("is not checked" in one.message for one in check(text).open) and not check(text).findings
 
 
-def test_a_builder_without_its_code_is_shown_alone(client: TestClient) -> None:
+def test_a_builder_without_its_code_is_shown_alone(client: Client) -> None:
     shown = page(client, "uint64_t desc = make_smem_desc(&sA[0]);")
     assert "its code is not in the text" in shown and 'name="builder.make_smem_desc"' in shown
 
@@ -192,7 +192,7 @@ def test_arrays_may_stand_below_the_call_that_takes_them() -> None:
 STAGED = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1),(_1,_3)):((_64,_512),(_1,_0),(_0,_4096))"
 
 
-def test_the_stages_of_a_print_can_be_chosen(client: TestClient) -> None:
+def test_the_stages_of_a_print_can_be_chosen(client: Client) -> None:
     shown = page(client, STAGED)
     links = [html.unescape(one) for one in re.findall(r'href="(/descriptor/wgmma/[^"]+)"', shown)]
     bases = [re.search(r"wgmma/(\w+)\?.*s_base=(\w+)", one) for one in links]

@@ -8,22 +8,22 @@ import re
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.dump.examples import EXAMPLES, files
 from app.main import create_app
 from layouts import dump as engine
 from tests.asked import put
+from tests.client import Client
 
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
 
 
 @pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
+def client() -> Client:
+    return Client(create_app())
 
 
-def test_the_api_answers_with_the_repair(client: TestClient) -> None:
+def test_the_api_answers_with_the_repair(client: Client) -> None:
     dump, expected = (base64.b64encode(raw).decode() for raw in files("swizzle"))
     body = {"dump": dump, "expected": expected, "descriptor": "0x4000004000010042", "instruction": F16,
             "slice": {"mn": 0, "k": 16}}  # fmt: skip
@@ -37,7 +37,7 @@ def test_the_api_answers_with_the_repair(client: TestClient) -> None:
     assert bare.json()["verdict"] == "unknown" and "right" not in bare.json()
 
 
-def test_a_body_with_files_may_be_larger(client: TestClient) -> None:
+def test_a_body_with_files_may_be_larger(client: Client) -> None:
     large = base64.b64encode(bytes(engine.MOST_DUMP)).decode()
     assert client.post("/api/v1/dumps/verify", json=put("dumps/verify", dump=large)).status_code == 200
     assert client.post("/api/v1/read", json={"text": large}).status_code == 413
@@ -48,7 +48,7 @@ def test_a_body_with_files_may_be_larger(client: TestClient) -> None:
 FORM = {"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"}
 
 
-def test_the_page_works_with_a_form_alone(client: TestClient) -> None:
+def test_the_page_works_with_a_form_alone(client: Client) -> None:
     """Files are posted; the next post may use them again from the page's own fields."""
     dump, expected = files("swizzle")
     sent = {"dump": ("smem.bin", dump), "expected": ("a.npy", expected)}
@@ -72,13 +72,13 @@ def test_the_page_works_with_a_form_alone(client: TestClient) -> None:
     (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "no base64"),
     (FORM, {"dump": ("x", bytes(64))}, "First k"),
 ])  # fmt: skip
-def test_a_wrong_form_says_what_is_missing(client: TestClient, data: Any, sent: Any, says: str) -> None:
+def test_a_wrong_form_says_what_is_missing(client: Client, data: Any, sent: Any, says: str) -> None:
     page = client.post("/dump", data=data, files=sent)
     alert = re.search(r'role="alert">(.*?)</p>', page.text, re.S)
     assert page.status_code == 422 and alert and says in alert[1]
 
 
-def test_a_body_that_is_no_form_is_refused(client: TestClient) -> None:
+def test_a_body_that_is_no_form_is_refused(client: Client) -> None:
     assert client.post("/dump", content=b"a=1").status_code == 415
     broken = client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data; boundary=b"})
     assert broken.status_code in (200, 422)
@@ -86,7 +86,7 @@ def test_a_body_that_is_no_form_is_refused(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
-def test_the_examples_show_what_they_say(client: TestClient, example: Any) -> None:
+def test_the_examples_show_what_they_say(client: Client, example: Any) -> None:
     page = client.get(f"/dump?example={example.name}")
     assert page.status_code == 200
     assert ('data-verdict="match"' in page.text) == (example.name == "right")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.tmem.epilogue import EXAMPLES, address
@@ -20,6 +19,7 @@ from layouts.render import epilogue as code
 from layouts.render.tmem import statement
 from layouts.tmem import Mma
 from tests import cpp
+from tests.client import Client
 from tests.held import holding
 from tests.oracle import tensor as ptx
 from tests.ptxas import nvrtc
@@ -211,7 +211,7 @@ def test_the_code_compiles() -> None:
 
 
 def test_api_and_page() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     told = client.get("/api/v1/tmem/epilogue?m=64&n=128&access=tcgen05.ld.16x256b.x4").json()
     assert told["id"] == "F" and told["matrices"] == 8 and np.shape(told["row"]) == (128, 16)
     assert told["row"][33][0] == 16 and "to_shared" in told  # warp 1 begins at row 16

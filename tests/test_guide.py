@@ -13,7 +13,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.guide import benchmarks
 from app.guide import index as guide_index
@@ -27,6 +26,7 @@ from layouts.descriptor import WGMMA, View, reads
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode, mode
 from layouts.tiling import Tile
+from tests.client import Client
 
 MEASURED = """\
 | figure | seen | promised |
@@ -70,7 +70,7 @@ def test_amounts_stand_beside_their_promises() -> None:
     assert made["Time"]["log"] and "more is better" in made["Requests per second"]["title"]
 
 
-def test_benchmarks_are_charts_of_the_written_tables(client: TestClient) -> None:
+def test_benchmarks_are_charts_of_the_written_tables(client: Client) -> None:
     """Every amount that a chart draws stands in a table of the page, and nearly every table is drawn."""
     text = client.get("/guide/benchmarks").text
     drawn = [json.loads(unescape(data)) for data in re.findall(r'data-chart="([^"]*)"', text)]
@@ -85,7 +85,7 @@ def test_benchmarks_are_charts_of_the_written_tables(client: TestClient) -> None
 
 
 @pytest.mark.parametrize("slug", guide.slugs())
-def test_pages_render_and_their_links_open(client: TestClient, opens: Callable[[str], bool], slug: str) -> None:
+def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str], bool], slug: str) -> None:
     page = client.get(f"/guide/{slug}")
     assert page.status_code == 200 and "@figure" not in page.text and "FIGURE-" not in page.text
     main = page.text[page.text.index('<main id="main">') :]

@@ -6,13 +6,13 @@ import re
 from itertools import pairwise
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.guide import index as guide_index
 from app.guide import render as guide
+from tests.client import Client
 
 
-def test_the_index_has_a_figure_and_a_sentence_for_every_page(client: TestClient) -> None:
+def test_the_index_has_a_figure_and_a_sentence_for_every_page(client: Client) -> None:
     text = client.get("/guide").text
     for slug in guide_index.ORDER:
         (card,) = re.findall(rf'<li class="card">(?:(?!</li>).)*href="/guide/{re.escape(slug)}".*?</li>', text, re.S)
@@ -22,7 +22,7 @@ def test_the_index_has_a_figure_and_a_sentence_for_every_page(client: TestClient
 
 
 @pytest.mark.parametrize("slug", guide_index.ORDER)
-def test_a_page_has_contents_headings_in_order_and_named_figures(client: TestClient, slug: str) -> None:
+def test_a_page_has_contents_headings_in_order_and_named_figures(client: Client, slug: str) -> None:
     text = client.get(f"/guide/{slug}").text
     assert f'href="/guide/{slug}" aria-current="page"' in text
     levels = [int(level) for level in re.findall(r"<h(\d)", text)]
@@ -45,7 +45,7 @@ def test_figures_stand_beside_the_text_before_them() -> None:
     assert guide._rows(wide) == wide
 
 
-def test_five_minutes_is_first_and_its_checks_say_what_it_says(client: TestClient) -> None:
+def test_five_minutes_is_first_and_its_checks_say_what_it_says(client: Client) -> None:
     assert guide_index.ORDER[0] == "five-minutes"
     links = re.findall(r"\((/descriptor/wgmma/0x\w+\?[^)]*)\)", guide_index.source("five-minutes"))
     right, wrong = (client.get(link).text for link in links)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import pytest
-from starlette.testclient import TestClient
 
 from layouts import reader
 from layouts.reader import columns
+from tests.client import Client
 
 
 @pytest.mark.parametrize("expression", [
     "logical_product(65536:0, 65536:1)", "blocked_product(65536:0, 65536:1)", "logical_divide(65536:1, 65536:65536)",
     "complement(65536:1, 2147418112)", "composition(Sw<2,0,3> o 1:0, 0)",
 ])  # fmt: skip
-def test_a_result_too_large_to_draw_is_not_drawn(client: TestClient, expression: str) -> None:
+def test_a_result_too_large_to_draw_is_not_drawn(client: Client, expression: str) -> None:
     """Gigabytes, once: the operands are bounded, the result of a product is not."""
     answer = client.get("/cute", params={"expression": expression})
     assert answer.status_code == 200 and len(answer.text) < 400_000
 
 
 @pytest.mark.parametrize("expression", ["complement(4:1, 2:1)", "with_shape(4:1, 2:1)", "tile_to_shape(2, 24, 4:2)"])
-def test_a_layout_where_sizes_are_due_is_refused(client: TestClient, expression: str) -> None:
+def test_a_layout_where_sizes_are_due_is_refused(client: Client, expression: str) -> None:
     answer = client.get("/api/v1/cute", params={"expression": expression})
     assert answer.status_code == 422 and "not sizes" in answer.json()["error"]["message"]
 
@@ -29,11 +29,11 @@ def test_a_layout_where_sizes_are_due_is_refused(client: TestClient, expression:
     {"d_at": "400", "n": "256", "look": "512"},
     {"d_at": "400", "n": "256", "access": "tcgen05.ld.32x32b.x32", "at": "0:510"},
 ])  # fmt: skip
-def test_beyond_the_columns_of_tensor_memory(client: TestClient, query: dict[str, str]) -> None:
+def test_beyond_the_columns_of_tensor_memory(client: Client, query: dict[str, str]) -> None:
     assert client.get("/tmem", params=query).status_code == 200
 
 
-def test_a_form_without_its_text_and_with_a_long_other(client: TestClient) -> None:
+def test_a_form_without_its_text_and_with_a_long_other(client: Client) -> None:
     assert client.post("/layouts/triton", data={"text": "", "to": "x" * 8000}).status_code < 500
 
 
@@ -49,11 +49,11 @@ def test_blanks_after_a_question_cost_their_length() -> None:
 
 
 @pytest.mark.parametrize("path", ["/layouts/tv", "/layouts/triton"])
-def test_a_thread_in_hex_is_the_thread_that_is_named(client: TestClient, path: str) -> None:
+def test_a_thread_in_hex_is_the_thread_that_is_named(client: Client, path: str) -> None:
     page = client.get(path, params={"thread": "0x5"}).text
     assert "<h2>Thread 5 <small>" in page
 
 
-def test_a_load_that_faults_has_no_wavefronts(client: TestClient) -> None:
+def test_a_load_that_faults_has_no_wavefronts(client: Client) -> None:
     page = client.get("/tiles/loop", params={"a_pitch": "100", "a_swizzle": "none"}).text
     assert "an access of A faults" in page and "no bank conflicts" not in page

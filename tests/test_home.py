@@ -9,22 +9,22 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 import layouts
 from app.home import facts
 from app.main import create_app
 from layouts import catalog
+from tests.client import Client
 
 EVIDENCE = Path(layouts.__file__).parent / "evidence"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    yield TestClient(create_app())
+def client() -> Iterator[Client]:
+    yield Client(create_app())
 
 
-def test_its_figures_are_those_of_the_files(client: TestClient) -> None:
+def test_its_figures_are_those_of_the_files(client: Client) -> None:
     files = [json.loads(path.read_text()) for path in EVIDENCE.glob("*.json")]
     forms = {form for told in files for form in told["results"]}
     (reads,) = {sum(row["ran"] for row in told["descriptors"].values()) for told in files if told["descriptors"]}
@@ -60,7 +60,7 @@ def test_a_run_that_differs_is_not_called_right(monkeypatch: pytest.MonkeyPatch)
     assert (told.descriptors, told.descriptors_agreed) == (40, 39)
 
 
-def test_every_link_of_it_opens(client: TestClient) -> None:
+def test_every_link_of_it_opens(client: Client) -> None:
     text = client.get("/").text
     main = text[text.index("<main") :]
     links = [unescape(link) for link in re.findall(r'href="([^"]+)"', main)]
@@ -70,7 +70,7 @@ def test_every_link_of_it_opens(client: TestClient) -> None:
     assert len(re.findall("<svg", main)) == 3
 
 
-def test_popular_instructions_say_their_types(client: TestClient) -> None:
+def test_popular_instructions_say_their_types(client: Client) -> None:
     text = client.get("/").text
     rows = re.findall(r'<li><a href="/i/([^"]+)"><code>([^<]+)</code><span class="mono">([^<]+)', text)
     assert len(rows) == 12 and rows[0][1:] == ("mma.m16n8k16", "f32 += f16 × f16")
@@ -79,16 +79,16 @@ def test_popular_instructions_say_their_types(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("query", ["family=mma&type=e4m3", "q=wgmma+sp", "q=", "part=rows&q=x"])
-def test_an_address_of_the_catalogue_leads_there(client: TestClient, query: str) -> None:
+def test_an_address_of_the_catalogue_leads_there(client: Client, query: str) -> None:
     answer = client.get(f"/?{query}", follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"] == f"/instructions?{query}"
 
 
-def test_any_other_query_is_the_home_page(client: TestClient) -> None:
+def test_any_other_query_is_the_home_page(client: Client) -> None:
     assert client.get("/?utm_source=x", follow_redirects=False).status_code == 200
 
 
-def test_an_error_page_is_for_people_and_leads_on(client: TestClient) -> None:
+def test_an_error_page_is_for_people_and_leads_on(client: Client) -> None:
     page = client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32")
     assert page.status_code == 404 and "<title>No such instruction" in page.text
     assert 'value="mma.m16n8k12.row.col.f32.f16.f16.f32"' in page.text and "K is 12" in page.text

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import idesc, zeromask
@@ -23,6 +22,7 @@ from layouts.render import idesc as code
 from layouts.table.kinds import KINDS
 from layouts.zeromask import ZeroMask
 from tests import cpp
+from tests.client import Client
 from tests.held import holding
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
@@ -257,7 +257,7 @@ def test_what_is_open_says_so() -> None:
         ("f16", {"m": 128, "n": 64, "sparse": 1, "sparsity_selector": 2}),
         ("f16", {"m": 128, "n": 64, "b": "bf16", "d": "f32"}),
     ]  # fmt: skip
-    client = TestClient(create_app())
+    client = Client(create_app())
     for kind, wish in wishes:
         made = encode(idesc.kind(kind), wish)
         assert any("open" in notice.message for notice in warnings(made)), wish
@@ -334,7 +334,7 @@ def test_sub_masks_stand_side_by_side() -> None:
 # server and command ---------------------------------------------------------------------------------------------------
 
 
-def test_the_api(client: TestClient) -> None:
+def test_the_api(client: Client) -> None:
     made = client.post("/api/v1/instruction-descriptors/encode",
                        json={"kind": "f16", "m": 128, "n": 256, "a": "bf16", "b": "bf16", "d": "f32",
                              "transpose_b": True}).json()  # fmt: skip
@@ -371,7 +371,7 @@ def test_the_api(client: TestClient) -> None:
     ]
 
 
-def test_the_page_leads_from_wish_to_word(client: TestClient) -> None:
+def test_the_page_leads_from_wish_to_word(client: Client) -> None:
     found = client.get("/idesc?kind=i8&m=64&n=32&a=s8&b=u8&d=s32", follow_redirects=False)
     assert found.status_code == 303 and found.headers["location"] == "/idesc/0x040800a0?kind=i8"
     page = client.get(found.headers["location"]).text

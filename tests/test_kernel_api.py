@@ -7,19 +7,18 @@ import re
 from html import unescape
 from pathlib import Path
 
-from starlette.testclient import TestClient
-
 from app.guide import examples
 from layouts import find
 from layouts.planning import plan
 from layouts.render import kernel
+from tests.client import Client
 from tests.command import lanescope
 
 PTX = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 GIVEN = {"a": "major=MN,swizzle=64B,order=mn", "b": "major=MN,order=mn"}
 
 
-def test_the_api_gives_the_program_and_what_it_was_made_of(client: TestClient) -> None:
+def test_the_api_gives_the_program_and_what_it_was_made_of(client: Client) -> None:
     found = client.get(f"/api/v1/instructions/{PTX}/kernel", params=GIVEN).json()
     made = plan(find(PTX), *GIVEN.values())
     assert found["cu"] == kernel.program(made) and found["py"] == kernel.script(made)
@@ -31,7 +30,7 @@ def test_the_api_gives_the_program_and_what_it_was_made_of(client: TestClient) -
     assert again.options == made.options
 
 
-def test_the_same_bytes_by_address_command_and_api(client: TestClient, tmp_path: Path) -> None:
+def test_the_same_bytes_by_address_command_and_api(client: Client, tmp_path: Path) -> None:
     api = client.get(f"/api/v1/instructions/{PTX}/kernel", params=GIVEN).json()
     for form in ("cu", "py"):
         assert client.get(f"/kernel/{PTX}.{form}", params=GIVEN).text == api[form]
@@ -43,7 +42,7 @@ def test_the_same_bytes_by_address_command_and_api(client: TestClient, tmp_path:
     assert client.get(f"/kernel/{PTX}.json", params=GIVEN).json() == api
 
 
-def test_refusals_name_the_option(client: TestClient) -> None:
+def test_refusals_name_the_option(client: Client) -> None:
     for given, field in (({"a": "swizle=64B"}, "a.swizle"), ({"b": "major=X"}, "b.major"), ({"d": "scale"}, "d")):
         answer = client.get(f"/api/v1/instructions/{PTX}/kernel", params=given)
         assert answer.status_code == 422 and answer.json()["error"]["field"] == field
@@ -57,7 +56,7 @@ def test_refusals_name_the_option(client: TestClient) -> None:
     assert lanescope("kernel", PTX, "-o", "program.txt").returncode == 2
 
 
-def test_the_form_leads_to_the_plain_address(client: TestClient) -> None:
+def test_the_form_leads_to_the_plain_address(client: Client) -> None:
     """A form's fields become the options of the link, without those that were left at their default."""
     page = client.get(
         f"/kernel/{PTX}",
@@ -73,7 +72,7 @@ def test_the_form_leads_to_the_plain_address(client: TestClient) -> None:
     assert verified and "data-verdict=match" in client.get(unescape(verified[1])).text
 
 
-def test_every_page_that_multiplies_leads_to_its_program(client: TestClient) -> None:
+def test_every_page_that_multiplies_leads_to_its_program(client: Client) -> None:
     for name, has in ((PTX, True), ("mma.m16n8k16.row.col.f32.f16.f16.f32", True),
     ("wmma.mma.row.col.m16n16k16.f32.f16", True), ("wmma.load.a.row.m16n16k16.f16", False),
     ("movmatrix.m8n8.trans.b16", False)):  # fmt: skip
@@ -85,7 +84,7 @@ def test_every_page_that_multiplies_leads_to_its_program(client: TestClient) -> 
         assert "product.cu" in text and ("from registers" in text) is (example.a is None)
 
 
-def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: TestClient) -> None:
+def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: Client) -> None:
     """The links carry tile and word; the run of the word that verifies agrees, that of one that does not differs."""
     tile = {"major": "MN", "swizzle": "64B", "mn": 64, "k": 32}
     link = re.search(r'href="(/kernel/[^"]*)"', client.get("/smem", params=tile).text)

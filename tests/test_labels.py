@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.kit.labels import LABELS
+from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -83,7 +83,7 @@ def alert(page: str) -> str:
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_an_error_begins_with_the_label_of_its_field(client: TestClient, address: str) -> None:
+def test_an_error_begins_with_the_label_of_its_field(client: Client, address: str) -> None:
     labels = Labels(client.get(address).text).found
     tried = 0
     kind = re.search(r"s_kind=(\w+)", address)
@@ -98,7 +98,7 @@ def test_an_error_begins_with_the_label_of_its_field(client: TestClient, address
 
 
 @pytest.mark.parametrize("address", ["/smem", "/smem/atoms"])
-def test_an_error_begins_with_the_label_of_its_segments(client: TestClient, address: str) -> None:
+def test_an_error_begins_with_the_label_of_its_segments(client: Client, address: str) -> None:
     """Options that are links stand under the label that an error names them by."""
     page = client.get(address).text
     for name, label in LABELS[address.removeprefix("/smem/").strip("/")].items():
@@ -110,7 +110,7 @@ def test_an_error_begins_with_the_label_of_its_segments(client: TestClient, addr
 
 
 @pytest.mark.parametrize("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
-def test_the_words_fields_are_named(client: TestClient, name: str) -> None:
+def test_the_words_fields_are_named(client: Client, name: str) -> None:
     label = Labels(client.get(WORD).text).found[name]
     answer = client.get(f"/descriptor/wgmma?{name}=!!")
     told = alert(answer.text)
@@ -121,7 +121,7 @@ def test_the_words_fields_are_named(client: TestClient, name: str) -> None:
     )
 
 
-def test_every_field_of_a_storage_was_tried(client: TestClient) -> None:
+def test_every_field_of_a_storage_was_tried(client: Client) -> None:
     from layouts.storage import KEYS
 
     seen = set()
@@ -134,7 +134,7 @@ def test_every_field_of_a_storage_was_tried(client: TestClient) -> None:
     }
 
 
-def test_an_option_inside_a_field_is_named_with_it(client: TestClient) -> None:
+def test_an_option_inside_a_field_is_named_with_it(client: Client) -> None:
     for address in (
         f"/steps/{WGMMA}?b=swizzle=96B",
         f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B",
@@ -151,7 +151,7 @@ def names(node: Any) -> Iterator[str]:
         yield from names(inner)
 
 
-def test_a_label_is_of_a_field_that_there_is(client: TestClient) -> None:
+def test_a_label_is_of_a_field_that_there_is(client: Client) -> None:
     """A request's, or a control's of a page; of `first.tile` each part."""
     known = set(names(client.get("/openapi.json").json()))
     for page in (

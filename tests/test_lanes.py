@@ -8,11 +8,11 @@ import re
 from html import unescape
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.instruction import lanes, state
 from layouts import catalog, find
 from layouts.view import figure_of
+from tests.client import Client
 
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 SHOWN = tuple(
@@ -64,7 +64,7 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
     ],
 )  # fmt: skip
 def test_a_warpgroup_is_coloured_by_warp_and_one_warp_by_its_lanes(
-    client: TestClient, query: str, name: str, pictured: str
+    client: Client, query: str, name: str, pictured: str
 ) -> None:
     page = client.get(f"/i/{WIDE}?{query}").text
     assert f"Colour = {name}<" in page and f'href="/i/{WIDE}.svg{pictured}"' in page
@@ -72,12 +72,12 @@ def test_a_warpgroup_is_coloured_by_warp_and_one_warp_by_its_lanes(
     assert (slot.count("var(--fill-") > 4) == ("group (lane / 4)" in name)
 
 
-def test_colouring_by_itself_is_for_warpgroups_alone(client: TestClient) -> None:
+def test_colouring_by_itself_is_for_warpgroups_alone(client: Client) -> None:
     assert "Allowed: g, t, " in client.get(f"/i/{X4}?colour=auto").text
     assert 'value="auto"' not in client.get("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").text
 
 
-def test_ldmatrix_page_names_matrix_row_and_column(client: TestClient) -> None:
+def test_ldmatrix_page_names_matrix_row_and_column(client: Client) -> None:
     text = client.get(f"/i/{X4}").text
     panel = unescape(text[text.index('id="panel"') : text.index("</aside>")])
     assert "DATA[" not in text

@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import pycute
 import pytest
-from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from app.cli import attach
@@ -29,6 +28,7 @@ from layouts.tiles.gluon import TritonLayout, triton_layout
 from layouts.tiles.same import as_cute
 from layouts.tiles.tv import tv
 from layouts.triton import linear as linear_of
+from tests.client import Client
 from tests.held import holding
 from tests.test_triton import Cases
 
@@ -53,7 +53,7 @@ module attributes {{"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80"}} {{
 }}"""
 
 
-def page(client: TestClient, path: str, code: int = 200, **query: str) -> str:
+def page(client: Client, path: str, code: int = 200, **query: str) -> str:
     answer = client.get(f"{path}?{urlencode(query)}")
     assert answer.status_code == code, answer.text[:2000]
     return unescape(answer.text)
@@ -184,7 +184,7 @@ def test_a_module_is_listed_with_its_operations() -> None:
     assert module("#mma = #ttg.nvidia_mma<{versionMajor = 2}>") is None
 
 
-def test_pages_draw_what_they_are_given(client: TestClient) -> None:
+def test_pages_draw_what_they_are_given(client: Client) -> None:
     plain = page(client, "/layouts/triton", text=BLOCKED, shape="16x16", element_bits="16", thread="5")
     made = triton_layout(BLOCKED, (16, 16))
     data = sent(plain)
@@ -204,7 +204,7 @@ def test_pages_draw_what_they_are_given(client: TestClient) -> None:
     assert tile["rows"] * tile["cols"] == 64 and tile["folded"] and tile["copies"] == 8
 
 
-def test_shared_memory_is_shown_by_bank(client: TestClient) -> None:
+def test_shared_memory_is_shown_by_bank(client: Client) -> None:
     """Each bank holds the elements whose byte the engine's offset puts there; words of a bank in their order."""
     text = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
     shown = page(client, "/layouts/triton", shape="16x64", text=text, element_bits="16")
@@ -219,7 +219,7 @@ def test_shared_memory_is_shown_by_bank(client: TestClient) -> None:
     assert sorted(held.reshape(-1).tolist()) == list(range(16 * 64))
 
 
-def test_thread_value_layouts_both_ways(client: TestClient) -> None:
+def test_thread_value_layouts_both_ways(client: Client) -> None:
     text = page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((32,1),(16,8,128))", tile="16x16", slice="(5,_)")
     data, made = sent(text), tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16))
     assert np.array_equal(cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
@@ -241,7 +241,7 @@ def test_thread_value_layouts_both_ways(client: TestClient) -> None:
     assert sent(cube)["operands"]["table"]["text"] == "{axis0},{axis1},{axis2}"
 
 
-def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: TestClient) -> None:
+def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: Client) -> None:
     one, other = "((8,16),(4,2)):((128,1),(32,16))", "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"
     data = sent(page(client, "/layouts/tv", cute=one, tile="32x32", to=other))
     first, second = tv(one, (32, 32)), tv(other, (32, 32))
@@ -252,7 +252,7 @@ def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: T
         assert moves["numbers"][cell] == (0 if have == want else 1 if have // 32 == want // 32 else 2)
 
 
-def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: TestClient) -> None:
+def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: Client) -> None:
     """Row-major where nothing is said; a CuTe layout with a swizzle otherwise, on the page and in its picture."""
     query = {"cute": "((4,8),(8,2)):((64,1),(8,256))", "tile": "8x64", "colour": "bank", "label": "bank"}
     plain = sent(page(client, "/layouts/tv", **query))["operands"]["tile"]
@@ -267,7 +267,7 @@ def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: TestClient) -> 
     assert "'(8,8):(1,8)' has 64 elements" in said and "data-error" in said
 
 
-def test_a_look_that_does_not_fit_is_said_and_left(client: TestClient) -> None:
+def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
     for query, said in (
         ({"thread": "128"}, "threads run from 0 to 127"), ({"colour": "red"}, "Allowed: warp, thread, lane, value"),
         ({"pin": "tile:16,0"}, "Tile has 16 rows and 16 columns"), ({"sel": "after:0,0"}, "as in tile:3,2"),
@@ -291,14 +291,12 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: TestClient) -> None:
         ("/layouts/tv", {"cute": "(4,8,2):(8,1,32)", "tile": "8x8"}, "has 3 modes"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_stands_beside_its_field(
-    client: TestClient, path: str, query: dict[str, str], said: str
-) -> None:
+def test_what_does_not_fit_stands_beside_its_field(client: Client, path: str, query: dict[str, str], said: str) -> None:
     text = page(client, path, 422, **query)
     assert said in text and "data-error" in text
 
 
-def test_pasted_texts_lead_to_these_pages(client: TestClient) -> None:
+def test_pasted_texts_lead_to_these_pages(client: Client) -> None:
     answer = client.get("/read", params={"text": "logical_divide((4,2,3):(2,1,8), 4:2)"}, follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"].startswith("/cute?expression=logical_divide")
     plain = client.get(
@@ -316,7 +314,7 @@ def test_pasted_texts_lead_to_these_pages(client: TestClient) -> None:
     assert client.post("/layouts/triton", data={"text": long}).status_code == 200
 
 
-def test_conversions_and_feeds_of_the_api_and_the_command(client: TestClient) -> None:
+def test_conversions_and_feeds_of_the_api_and_the_command(client: Client) -> None:
     body = {"text": BLOCKED, "to": MMA, "shape": [32, 32], "element_bits": 16}
     told = client.post("/api/v1/layouts/triton/convert", json=body).json()
     want = converted(triton_layout(BLOCKED, (32, 32), 16), triton_layout(MMA, (32, 32), 16))
@@ -376,7 +374,7 @@ STAGED = [
 
 @pytest.mark.parametrize(("path", "query", "cell", "absent"), STAGED)
 def test_what_a_page_shows_is_in_its_pictures(
-    client: TestClient, path: str, query: dict[str, str], cell: str, absent: str
+    client: Client, path: str, query: dict[str, str], cell: str, absent: str
 ) -> None:
     """Label, lanes, window, slice and comparison: the page's links lead to pictures of the same."""
     asked = {name: value for name, value in query.items() if name != "legend"}
@@ -401,7 +399,7 @@ def test_what_a_page_shows_is_in_its_pictures(
     assert client.get(f"{path}.svg", params=query | {"label": "red"}).status_code == 422
 
 
-def test_every_form_of_a_picture_says_the_same(client: TestClient) -> None:
+def test_every_form_of_a_picture_says_the_same(client: Client) -> None:
     gluon = "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])"
     for path, query, cell in (
         ("/layouts/triton", {"text": gluon, "shape": "32x16"}, "T37:R2"),

@@ -7,11 +7,11 @@ from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from starlette.testclient import TestClient
 
 from layouts import find
 from layouts.swizzle import mode
 from layouts.tiling import Tile
+from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
 FP8 = "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
@@ -25,7 +25,7 @@ def link(page: str, text: str) -> str:
 
 @pytest.mark.parametrize("major", ["K", "MN"])
 @pytest.mark.parametrize("name", ["a", "b"])
-def test_the_major_of_an_operand_reaches_its_descriptor(client: TestClient, name: str, major: str) -> None:
+def test_the_major_of_an_operand_reaches_its_descriptor(client: Client, name: str, major: str) -> None:
     page = client.get(f"/i/{WGMMA}?{name}_major={major}").text
     there = link(page, f"{name.upper()}(?:'|&#39;)s descriptor")
     assert parse_qs(urlsplit(there).query)["major"] == [major]
@@ -35,7 +35,7 @@ def test_the_major_of_an_operand_reaches_its_descriptor(client: TestClient, name
 
 
 @pytest.mark.parametrize(("major", "k"), [("K", 64), ("MN", 16)])
-def test_b_shows_its_bytes_and_its_tile(client: TestClient, major: str, k: int) -> None:
+def test_b_shows_its_bytes_and_its_tile(client: Client, major: str, k: int) -> None:
     page = client.get(f"/i/{WGMMA}?b_major={major}").text
     picture = page[page.index('<figure class="mat" data-panel="b">') :]
     row = re.findall(r"<text[^>]*dy[^>]*>((?:<tspan[^>]*>\d+</tspan>)+)</text>", picture)[3]
@@ -46,7 +46,7 @@ def test_b_shows_its_bytes_and_its_tile(client: TestClient, major: str, k: int) 
     assert re.search(rf'data-state="b_major={major}" aria-current="true">{major}-major</a>', page)
 
 
-def test_only_16_bit_elements_of_shared_memory_have_a_choice(client: TestClient) -> None:
+def test_only_16_bit_elements_of_shared_memory_have_a_choice(client: Client) -> None:
     page = client.get(f"/i/{FP8}?b_major=MN").text
     assert "data-state" not in page and "b_major ‘MN’ is not used: Allowed: K." in page
     page = client.get("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").text
@@ -56,12 +56,12 @@ def test_only_16_bit_elements_of_shared_memory_have_a_choice(client: TestClient)
 
 
 @pytest.mark.parametrize("text", ["SM90::GMMA::MMA_64x128x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::MN>"])
-def test_a_pasted_major_opens_the_page_in_it(client: TestClient, text: str) -> None:
+def test_a_pasted_major_opens_the_page_in_it(client: Client, text: str) -> None:
     answer = client.post("/api/v1/read", json={"text": text}).json()
     assert answer["link"].endswith("?b_major=MN")
 
 
-def test_b_stands_over_n_and_k_as_cutlass_writes_it(client: TestClient) -> None:
+def test_b_stands_over_n_and_k_as_cutlass_writes_it(client: Client) -> None:
     """BLayout of MMA_Traits<SM80_16x8x16_F32F16F16F32_TN> and <SM80_16x8x8_F32F16F16F32_TN>, mma_traits_sm80.hpp."""
     for k, text in ((16, "((4,8),(2,2)):((16,1),(8,64))"), (8, "((4,8),2):((16,1),8)")):
         ptx = f"mma.sync.aligned.m16n8k{k}.row.col.f32.f16.f16.f32"

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.guide import examples
 from layouts import palette
 from layouts.render import smem
 from layouts.swizzle import MODES
 from layouts.tiling import ELEMENT_BITS, Tile
+from tests.client import Client
 from tests.command import lanescope
 from tests.ptxas import nvrtc
 from tests.test_verify import canonical
@@ -35,7 +35,7 @@ ASK: dict[str, Any] = {
 }
 
 
-def test_tile(client: TestClient) -> None:
+def test_tile(client: Client) -> None:
     answer = client.get(
         "/api/v1/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=128&rows=64&order=mn&base=1024"
     ).json()
@@ -50,7 +50,7 @@ def test_tile(client: TestClient) -> None:
     assert answer["k_steps"][0]["descriptor"] == "0x4000004000010040" and answer["tma_box"]["swizzle_code"] == 3
 
 
-def test_the_order_of_atoms_is_named_wherever_it_is_used(client: TestClient) -> None:
+def test_the_order_of_atoms_is_named_wherever_it_is_used(client: Client) -> None:
     for major, order, first in (("K", "mn", "M or N"), ("MN", "k", "K")):
         assert client.get(f"/api/v1/smem/tile?major={major}&mn=128").json()["order"] == order
         page = " ".join(client.get(f"/smem?major={major}&mn=128&k=128").text.split())
@@ -71,7 +71,7 @@ def test_the_order_of_atoms_is_named_wherever_it_is_used(client: TestClient) -> 
         assert json.loads(lanescope("smem", "--major", major, "--json").stdout)["order"] == order
 
 
-def test_an_explicit_order_keeps_its_meaning(client: TestClient) -> None:
+def test_an_explicit_order_keeps_its_meaning(client: Client) -> None:
     """Old links: MN-major with order=mn, its words as they were."""
     answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=64&order=mn").json()
     assert (answer["lbo_bytes"], answer["sbo_bytes"]) == (1024, 2048)
@@ -79,7 +79,7 @@ def test_an_explicit_order_keeps_its_meaning(client: TestClient) -> None:
     assert "data-verdict=match" in page
 
 
-def test_decode_and_encode(client: TestClient) -> None:
+def test_decode_and_encode(client: Client) -> None:
     answer = client.get("/api/v1/descriptors/0x4000004004000101").json()
     keys = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle", "reserved")
     assert [answer[k] for k in keys] == [4112, 16384, 1024, 0, "128B", "0x0000000000000000"]
@@ -91,7 +91,7 @@ def test_decode_and_encode(client: TestClient) -> None:
     assert made["descriptor"] == answer["descriptor"] and made["fields"] == answer["fields"]
 
 
-def test_reads(client: TestClient) -> None:
+def test_reads(client: Client) -> None:
     answer = client.post(
         "/api/v1/descriptors/reads",
         json={"descriptor": "0x4000004000010100", "instruction": FIXED, "operand": "b", "major": "K"},
@@ -102,7 +102,7 @@ def test_reads(client: TestClient) -> None:
     ] == 4096 + 128 + 16
 
 
-def test_verify(client: TestClient) -> None:
+def test_verify(client: Client) -> None:
     answer = client.post("/api/v1/descriptors/verify", json=ASK).json()
     assert (answer["verdict"], answer["matched"], answer["total"]) == ("mismatch", 0, 1024)
     assert answer["first_mismatch"] == {"row": 0, "k": 0, "read": 0x1010, "expected": 0x1000}
@@ -135,20 +135,20 @@ def test_verify(client: TestClient) -> None:
         ({"slice": {"mn": "x"}}, "slice.mn"),
     ],
 )
-def test_bad_input_names_its_field(client: TestClient, change: dict[str, Any], field: str) -> None:
+def test_bad_input_names_its_field(client: Client, change: dict[str, Any], field: str) -> None:
     answer = client.post("/api/v1/descriptors/verify", json=ASK | change)
     assert answer.status_code == 422
     error = answer.json()["error"]
     assert error["field"] == field and error["message"] and error["hint"]
 
 
-def test_malformed_bodies(client: TestClient) -> None:
+def test_malformed_bodies(client: Client) -> None:
     assert client.post("/api/v1/descriptors/verify", content=b"{").status_code == 422
     assert client.post("/api/v1/descriptors/verify", json=[1]).json()["error"]["code"] == "bad_request"
     assert client.get("/api/v1/smem/tile?width=3").json()["error"]["field"] == "width"
 
 
-def test_pages_keep_what_was_typed(client: TestClient) -> None:
+def test_pages_keep_what_was_typed(client: Client) -> None:
     bad = client.get("/smem?mn=60&k=64")
     assert (
         bad.status_code == 422
@@ -163,7 +163,7 @@ def test_pages_keep_what_was_typed(client: TestClient) -> None:
     assert client.get("/descriptor?word=zz").status_code == 422
 
 
-def test_forms_without_scripts_lead_to_the_word(client: TestClient) -> None:
+def test_forms_without_scripts_lead_to_the_word(client: Client) -> None:
     made = client.get(
         "/descriptor?start_address=4096&lbo_bytes=16&sbo_bytes=1024&base_offset=0&swizzle=128B", follow_redirects=False
     )
@@ -172,7 +172,7 @@ def test_forms_without_scripts_lead_to_the_word(client: TestClient) -> None:
     assert typed.headers["location"] == "/descriptor/wgmma/0x4000000000000005"
 
 
-def test_editor_page_says_it_all(client: TestClient) -> None:
+def test_editor_page_says_it_all(client: Client) -> None:
     page = client.get("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B&compare=0x4000004000010100").text
     for text in (
         "A[0,0] is stored at 0x1000 and read from 0x1010",
@@ -185,7 +185,7 @@ def test_editor_page_says_it_all(client: TestClient) -> None:
     assert "data-verdict=match" in client.get("/descriptor/wgmma/0x4000004004000100?s_swizzle=128B").text
 
 
-def test_pictures(client: TestClient) -> None:
+def test_pictures(client: Client) -> None:
     for path in ("/smem.svg?major=MN&swizzle=64B&mn=64&k=16", "/descriptor/wgmma/0x4000004004000101.svg?theme=dark"):
         one, other = client.get(path), client.get(path)
         assert one.status_code == 200 and one.content == other.content and one.headers["etag"] == other.headers["etag"]
@@ -206,7 +206,7 @@ B256 = {"instruction": "wgmma.mma_async.m64n256k16.f32.f16.f16", "operand": "b"}
         {"instruction": "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "s_swizzle": "128B", "s_k": "1024"},
     ],
 )  # fmt: skip
-def test_a_verdict_is_a_picture(client: TestClient, asked: dict[str, str]) -> None:
+def test_a_verdict_is_a_picture(client: Client, asked: dict[str, str]) -> None:
     """Every form says what the verifier says: as many right cells as right elements, each read where the API reads."""
     told = client.get(f"{WORD}.json", params=asked).json()
     rows = list(csv.DictReader(io.StringIO(client.get(f"{WORD}.csv", params=asked).text)))
@@ -230,7 +230,7 @@ def test_a_verdict_is_a_picture(client: TestClient, asked: dict[str, str]) -> No
     assert 'data-pictured="svg"' in page and "data-verdict=" + told["verdict"] in page
 
 
-def test_a_verdict_in_every_form(client: TestClient) -> None:
+def test_a_verdict_in_every_form(client: Client) -> None:
     """Themes, a window of rows, and what is read where no storage is said; the bits stay where nothing is asked."""
     wrong = f"{WORD}.svg?s_swizzle=64B"
     light, bw = client.get(wrong).text, client.get(f"{wrong}&theme=bw").text
@@ -249,7 +249,7 @@ def test_a_verdict_in_every_form(client: TestClient) -> None:
     assert refused.status_code == 422 and refused.json()["error"]["field"] == "s_swizzle"
 
 
-def test_guide_pages_and_their_links(client: TestClient, opens: Callable[[str], bool]) -> None:
+def test_guide_pages_and_their_links(client: Client, opens: Callable[[str], bool]) -> None:
     import re
 
     for slug in ("", *(f"/{e.slug}" for e in examples.EXAMPLES), "/k-major-needs-no-transpose"):
@@ -289,7 +289,7 @@ def test_tile_code_computes_the_tile() -> None:
                 assert value == tile.offsets()[mn, k * per]
 
 
-def test_command_line(client: TestClient) -> None:
+def test_command_line(client: Client) -> None:
     words = [
         "descriptor",
         "verify",
@@ -338,7 +338,7 @@ def test_command_line(client: TestClient) -> None:
     assert "Sw<3,3,3>" in lanescope("smem").stdout
 
 
-def test_the_page_takes_a_storage_as_the_api_does(client: TestClient) -> None:
+def test_the_page_takes_a_storage_as_the_api_does(client: Client) -> None:
     """What is left out: lines as far apart as a panel is wide, contiguous as the instruction reads. The verdict comes
     before warnings.
     """

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import errors
 from tests import asked, called, called_app, posted
+from tests.client import Client
 from tests.held import FOLDER, held
 
 ROOT = Path(__file__).parents[1]
@@ -34,8 +34,8 @@ GETS = 40  # addresses of a part
 
 
 @lru_cache(maxsize=1)
-def client() -> TestClient:
-    return TestClient(create_app())
+def client() -> Client:
+    return Client(create_app())
 
 
 @lru_cache(maxsize=64)

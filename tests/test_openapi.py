@@ -10,7 +10,6 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from starlette.testclient import TestClient
 
 from app.apidocs.facts import ERRORS, operations
 from app.diagram.options import DIAGRAM
@@ -24,6 +23,7 @@ from layouts.storage import KEYS
 from layouts.swizzle import MODES
 from layouts.table.descriptors import BASE32B
 from layouts.tiling import DEFAULT_ORDER
+from tests.client import Client
 
 Json = dict[str, Any]
 Conforms = Callable[[str, str, Any], Json]
@@ -33,13 +33,13 @@ M16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app(), raise_server_exceptions=False, headers={"accept-encoding": "identity"}) as made:
+def client() -> Iterator[Client]:
+    with Client(create_app(), raise_server_exceptions=False, headers={"accept-encoding": "identity"}) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def document(client: TestClient) -> Json:
+def document(client: Client) -> Json:
     made: Json = client.get("/openapi.json").json()
     return made
 
@@ -152,7 +152,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
     assert {media.partition(";")[0] for media in FORMS.values()} == set(told["responses"]["200"]["content"])
 
 
-def test_the_page_says_what_the_document_says(client: TestClient, document: Json) -> None:
+def test_the_page_says_what_the_document_says(client: Client, document: Json) -> None:
     text = client.get("/docs").text
     for _, _, operation in operations(document):
         assert f'id="{operation["operationId"]}"' in text
@@ -170,7 +170,7 @@ def test_the_page_says_what_the_document_says(client: TestClient, document: Json
 # answers --------------------------------------------------------------------------------------------------------------
 
 
-def test_every_example_answers_as_its_schema_says(client: TestClient, conforms: Conforms, document: Json) -> None:
+def test_every_example_answers_as_its_schema_says(client: Client, conforms: Conforms, document: Json) -> None:
     for path, link in EXAMPLES.items():
         if path.startswith("/api/"):
             conforms("get", path, client.get(link))
@@ -183,7 +183,7 @@ def test_every_example_answers_as_its_schema_says(client: TestClient, conforms: 
     assert {path for path, _, _ in operations(document)} == {*EXAMPLES, *BODIES}
 
 
-def test_instructions_of_every_kind(client: TestClient, conforms: Conforms) -> None:
+def test_instructions_of_every_kind(client: Client, conforms: Conforms) -> None:
     conforms("get", API, client.get(API))
     small = [i for i in catalog.instructions() if i.sizes.get("n", 0) <= 16]
     chosen = {
@@ -196,7 +196,7 @@ def test_instructions_of_every_kind(client: TestClient, conforms: Conforms) -> N
             conforms("get", API + "/{ptx}/operands/{name}", client.get(f"{API}/{i.ptx}/operands/{name}"))
 
 
-def test_sparse_and_scaled_operands_with_their_selectors(client: TestClient, conforms: Conforms) -> None:
+def test_sparse_and_scaled_operands_with_their_selectors(client: Client, conforms: Conforms) -> None:
     for text in (
         "mma.sp.m16n8k32.row.col.f32.f16.f16.f32",
         "mma.sp::ordered_metadata.m16n8k16.row.col.f32.tf32.tf32.f32",
@@ -213,7 +213,7 @@ def test_sparse_and_scaled_operands_with_their_selectors(client: TestClient, con
         )
 
 
-def test_tiles_and_descriptors(client: TestClient, conforms: Conforms) -> None:
+def test_tiles_and_descriptors(client: Client, conforms: Conforms) -> None:
     path = "/api/v1/smem/tile"
     for mode in MODES:
         for major in DEFAULT_ORDER:
@@ -243,7 +243,7 @@ STORAGES: tuple[Json, ...] = (
 )  # fmt: skip
 
 
-def test_verdicts(client: TestClient, conforms: Conforms) -> None:
+def test_verdicts(client: Client, conforms: Conforms) -> None:
     path, seen = "/api/v1/descriptors/verify", set()
     for storage in STORAGES:
         for word in ("0x4000004000010100", "0x4000004004000101", "0xc000002000010200", "0x0"):
@@ -255,7 +255,7 @@ def test_verdicts(client: TestClient, conforms: Conforms) -> None:
     assert {"match", "mismatch"} <= seen
 
 
-def test_chains_and_banks(client: TestClient, conforms: Conforms) -> None:
+def test_chains_and_banks(client: Client, conforms: Conforms) -> None:
     seen = set()
     for load in (
         "ldmatrix.m8n8.x4.shared.b16",
@@ -278,7 +278,7 @@ def test_chains_and_banks(client: TestClient, conforms: Conforms) -> None:
     conforms("post", "/api/v1/banks", client.post("/api/v1/banks", json=some))
 
 
-def test_reuse_and_comparison(client: TestClient, conforms: Conforms) -> None:
+def test_reuse_and_comparison(client: Client, conforms: Conforms) -> None:
     verdicts = set()
     for first, second in (
         (M16, M16),
@@ -305,11 +305,11 @@ def test_reuse_and_comparison(client: TestClient, conforms: Conforms) -> None:
         {"kind": "mma", "instruction": FIXED, "backend": "cuda"},
     ],
 )  # fmt: skip
-def test_runs(client: TestClient, conforms: Conforms, given: Json) -> None:
+def test_runs(client: Client, conforms: Conforms, given: Json) -> None:
     conforms("post", "/api/v1/gpu/runs", client.post("/api/v1/gpu/runs", json={"backend": "numpy"} | given))
 
 
-def test_pictures_have_the_media_type_of_their_form(client: TestClient, conforms: Conforms, document: Json) -> None:
+def test_pictures_have_the_media_type_of_their_form(client: Client, conforms: Conforms, document: Json) -> None:
     """Every form of one kind of picture, every other one of each next kind."""
     kinds = {
         "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}", "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
@@ -331,7 +331,7 @@ def test_pictures_have_the_media_type_of_their_form(client: TestClient, conforms
         conforms("get", path, client.get(link.format(form="svg") + ("&" if "?" in link else "?") + "theme=pink"))
 
 
-def test_errors_are_as_documented(client: TestClient, conforms: Conforms) -> None:
+def test_errors_are_as_documented(client: Client, conforms: Conforms) -> None:
     conforms("get", API + "/{ptx}", client.get(f"{API}/mma.m16n8k12.row.col.f32.f16.f16.f32"))
     conforms("get", API, client.get(f"{API}?family=x"))
     conforms("get", API, client.post(API))
@@ -340,7 +340,7 @@ def test_errors_are_as_documented(client: TestClient, conforms: Conforms) -> Non
     )
 
 
-def test_a_wrong_answer_is_seen(client: TestClient, conforms: Conforms) -> None:
+def test_a_wrong_answer_is_seen(client: Client, conforms: Conforms) -> None:
     answer = client.get("/healthz")
     answer.json = lambda: {"status": "ok", "more": 1}  # type: ignore[method-assign]
     with pytest.raises(AssertionError, match="more"):

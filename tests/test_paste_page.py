@@ -7,7 +7,6 @@ from html import unescape
 from typing import get_args
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.guide import index
 from app.guide.render import KINDS, PASTED, rendered
@@ -15,6 +14,7 @@ from app.main import create_app
 from app.read import reading
 from app.read.facts import Kind
 from layouts import reader
+from tests.client import Client
 
 EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.source("paste"), re.M | re.S)
 
@@ -33,7 +33,7 @@ def test_every_kind_and_every_recogniser_has_an_example() -> None:
 
 
 def test_the_page_shows_what_was_read_and_leads_on() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     page = client.get("/guide/paste").text
     answers = re.findall(r'<p class="read-as">Read as <strong>[^<]+</strong>: <a href="([^"]+)">', page)
     assert len(answers) == len(EXAMPLES) >= 12

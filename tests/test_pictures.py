@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.diagram import forms as pictures
 from app.diagram.options import DIAGRAM
@@ -25,6 +24,7 @@ from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render.diagram import WORDS
 from layouts.render.tikz import tikz
+from tests.client import Client
 from tests.command import lanescope
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
@@ -244,7 +244,7 @@ PATHS = [f"/i/{MMA.ptx}/a", f"/i/{MMA.ptx}", "/smem", "/descriptor/wgmma/0x40000
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("form", [*FORMS])
-def test_every_form_over_http(client: TestClient, path: str, form: str) -> None:
+def test_every_form_over_http(client: Client, path: str, form: str) -> None:
     if form in ("png", "pdf") and raster.available():
         pytest.skip(raster.available())
     answer = client.get(f"{path}.{form}")
@@ -255,13 +255,13 @@ def test_every_form_over_http(client: TestClient, path: str, form: str) -> None:
     assert again.status_code == 304 and not answer.headers["etag"].startswith("W/")
 
 
-def test_errors_over_http(client: TestClient) -> None:
+def test_errors_over_http(client: Client) -> None:
     assert client.get(f"/i/{MMA.ptx}/a.svg?theme=neon").status_code == 422
     assert client.get("/smem.gif").status_code == 404
     assert client.get("/smem.svg?wat=1").status_code == 422
 
 
-def test_the_builder_gives_what_it_promises(client: TestClient) -> None:
+def test_the_builder_gives_what_it_promises(client: Client) -> None:
     page = client.get("/diagram", params={"operand": "a", "theme": "bw", "legend": "1", "form": "md"}).text
     command = re.search(r"<pre data-copy>(lanescope diagram [^<]*)</pre>", page)
     address = re.search(r"<pre data-copy>(http[^<]*)</pre>", page)
@@ -271,14 +271,14 @@ def test_the_builder_gives_what_it_promises(client: TestClient) -> None:
     assert wrong.status_code == 422 and 'value="9-99"' in wrong.text and 'value="kept"' in wrong.text
 
 
-def test_the_gallery_shows_every_picture(client: TestClient) -> None:
+def test_the_gallery_shows_every_picture(client: Client) -> None:
     from app.diagram.gallery import PICTURES
 
     page = client.get("/gallery").text
     assert all(f'id="{slug}"' in page for slug in PICTURES)
 
 
-def test_the_command_writes_the_same_bytes(client: TestClient, tmp_path: Path) -> None:
+def test_the_command_writes_the_same_bytes(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "a.svg"
     done = lanescope("diagram", MMA.ptx, "a", "--theme", "dark", "--legend", "-o", str(file))
     assert done.returncode == 0

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.gpu import evidence, pieces, verify
 from app.main import create_app
 from app.runs import page as runs_page
 from app.runs.hardware import NO_CUPY, Hardware
 from layouts import catalog
+from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -29,7 +29,7 @@ def test_devices_that_contradict_each_other_are_named(monkeypatch: pytest.Monkey
     }
     assert not pieces.contradictions(list(catalog.evidence_files()))  # what is stored is of one mind
     monkeypatch.setattr(runs_page, "apart", lambda: tuple(pieces.contradictions(said)))
-    with TestClient(create_app(Hardware(why_not=NO_CUPY))) as client:
+    with Client(create_app(Hardware(why_not=NO_CUPY))) as client:
         page = client.get("/gpu").text
     assert "contradicts itself in 2" in page and "✗ H200:\n  3 of 4 agree" in page
 

@@ -7,7 +7,6 @@ from html import unescape
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.memory.presets import PRESETS, Asked, Preset, asked_of, preset_of, thumbnail
@@ -18,6 +17,7 @@ from layouts.storage import storage
 from layouts.swizzle import MODES
 from layouts.table.descriptors import WGMMA
 from layouts.verify import verify
+from tests.client import Client
 
 VIEWS = [
     View(64, 16, 16, "K"),
@@ -70,7 +70,7 @@ def test_thumbnails_are_the_engines_xor() -> None:
 
 
 def test_every_preset_is_offered_by_a_link_that_shows_its_state() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     page = client.get("/descriptor/wgmma/0x4000004000010100").text
     assert "data-verdict=unknown" in page and 'name="s_kind"' not in page
     for preset in PRESETS:
@@ -83,14 +83,14 @@ def test_every_preset_is_offered_by_a_link_that_shows_its_state() -> None:
 
 
 def test_a_word_from_an_expression_keeps_its_warning() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     page = client.get("/descriptor", params={"word": "1 << 62"}).text
     notes = page.split('id="word-notes"')[1].split("</p>")[0]
     assert "hidden" not in notes and "32" in notes
 
 
 def test_what_a_preset_takes_from_the_word_is_named() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     word = "/descriptor/wgmma/0x40000040000100c2"  # the second K step of a tile at 0xc00
     page = client.get(word).text
     assert 'id="from-word"' not in page
@@ -103,7 +103,7 @@ def test_what_a_preset_takes_from_the_word_is_named() -> None:
 
 def test_the_long_way_out_stands_in_parts() -> None:
     """A row-major tile's cause is several statements: each is a paragraph of its own."""
-    client = TestClient(create_app())
+    client = Client(create_app())
     page = client.get("/descriptor/wgmma/0x0000004000010100?s_kind=rows&s_pitch_bytes=144&s_swizzle=none").text
     said = page[page.index('<div class="card diagnosis">') :]
     said = said[: said.index("</div>")]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import catalog, find
 from layouts.qualifiers import convergence, parts
+from tests.client import Client
 from tests.held import holding
 
 held_answers = holding("parts convergence")
@@ -66,7 +66,7 @@ def test_convergence_is_what_ptx_asks() -> None:
 
 
 def test_pages_and_json_say_it() -> None:
-    with TestClient(create_app()) as client:
+    with Client(create_app()) as client:
         for ptx in (
             "mma.m16n8k16.row.col.f32.f16.f16.f32",
             "wgmma.mma_async.m64n8k16.f32.f16.f16",

@@ -9,11 +9,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.read import draw, reading
 from layouts import catalog, cute, reader
 from layouts.errors import LayoutError
+from tests.client import Client
 from tests.command import lanescope
 
 GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
@@ -60,7 +60,7 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
         ),
     ],
 )
-def test_one_instruction(client: TestClient, text: str, ptx: str) -> None:
+def test_one_instruction(client: Client, text: str, ptx: str) -> None:
     assert fits(text) == [ptx] and reader.read(text).found[0].sure
     answer = client.get("/read", params={"text": text}, follow_redirects=False)
     assert answer.status_code == 303 and urlsplit(answer.headers["location"]).path == f"/i/{ptx}"
@@ -82,7 +82,7 @@ def test_one_instruction(client: TestClient, text: str, ptx: str) -> None:
         ("MOVM.16.MT88", ["movmatrix.sync.aligned.m8n8.trans.b16"]),
     ],
 )
-def test_sass_names_candidates_and_never_more(client: TestClient, text: str, expected: list[str]) -> None:
+def test_sass_names_candidates_and_never_more(client: Client, text: str, expected: list[str]) -> None:
     (found,) = reader.read(text).found
     assert list(found.facts["candidates"]) == expected and found.facts["ptx"] is None and not found.sure
     page = client.get("/read", params={"text": text}, follow_redirects=False)
@@ -99,14 +99,14 @@ def test_sass_names_candidates_and_never_more(client: TestClient, text: str, exp
         ("desc.bitfield.stride_byte_offset_ = 64; desc.bitfield.layout_type_ = 1;", "0x4000004000000000"),
     ],
 )  # fmt: skip
-def test_one_word(client: TestClient, text: str, word: str) -> None:
+def test_one_word(client: Client, text: str, word: str) -> None:
     found = reader.read(text).found
     assert [one.facts["word"] for one in found] == [word] and found[0].sure
     answer = client.get("/read", params={"text": text}, follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"] == f"/descriptor/wgmma/{word}"
 
 
-def test_a_shift_of_32_bits_shows_both_words(client: TestClient) -> None:
+def test_a_shift_of_32_bits_shows_both_words(client: Client) -> None:
     words = [one.facts["word"] for one in reader.read("1 << 62 | 0x100").found]
     assert words == ["0x0000000000000100", "0x4000000000000100"]
     page = client.get("/read", params={"text": "1 << 62 | 0x100"}, follow_redirects=False)
@@ -136,7 +136,7 @@ def test_a_layout_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("text", ["8:1", "16:32"])
-def test_what_may_be_two_things_is_not_decided(client: TestClient, text: str) -> None:
+def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> None:
     kinds = [one.kind for one in reader.read(text).found]
     assert kinds == ["layout", "descriptor"] and reading.certain(text) == ""
 
@@ -151,7 +151,7 @@ def test_what_may_be_two_things_is_not_decided(client: TestClient, text: str) ->
         ("wgmma", "/guide/wmma-mma-wgmma"),
     ],
 )  # fmt: skip
-def test_a_word_finds_its_pages(client: TestClient, text: str, page: str) -> None:
+def test_a_word_finds_its_pages(client: Client, text: str, page: str) -> None:
     told = reading.read(text)
     links = [one.link for one in (told, *told.also)]
     assert page in links, links
@@ -170,7 +170,7 @@ def test_a_word_finds_its_pages(client: TestClient, text: str, page: str) -> Non
         ("hello", ""), ("", ""), ("(", ""), ("&?#", ""),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_and_nothing_is_guessed(client: TestClient, text: str, code: str) -> None:
+def test_what_is_wrong_is_told_and_nothing_is_guessed(client: Client, text: str, code: str) -> None:
     told = reader.read(text)
     assert not told.found and [error.code for error in told.refused][:1] == ([code] if code else [])
     said = reading.read(text)
@@ -179,7 +179,7 @@ def test_what_is_wrong_is_told_and_nothing_is_guessed(client: TestClient, text: 
     assert page.status_code == 200 and "What you can paste" in page.text
 
 
-def test_several_instructions_stand_in_their_order(client: TestClient) -> None:
+def test_several_instructions_stand_in_their_order(client: Client) -> None:
     text = f'asm("{LDMATRIX} ..."); asm("{M16} ..."); asm("{LDMATRIX} ..."); asm("wgmma.fence.sync.aligned;");'
     told = client.post("/api/v1/read", json={"text": text}).json()
     assert told["kind"] == "instruction" and told["facts"]["all"] == [LDMATRIX, M16, LDMATRIX]
@@ -187,17 +187,17 @@ def test_several_instructions_stand_in_their_order(client: TestClient) -> None:
     assert reading.certain(text) == ""
 
 
-def test_an_operand_is_pinned(client: TestClient) -> None:
+def test_an_operand_is_pinned(client: Client) -> None:
     told = client.post("/api/v1/read", json={"text": f"{M16}/b"}).json()
     assert told["facts"]["operand"] == "b" and told["link"] == f"/i/{M16}?pin=b:0,0"
 
 
-def test_what_was_typed_is_kept(client: TestClient) -> None:
+def test_what_was_typed_is_kept(client: Client) -> None:
     page = client.get("/read", params={"text": '"><script>alert(1)</script>'}).text
     assert "<script>alert" not in page and "&gt;&lt;script&gt;alert(1)&lt;/script&gt;</textarea>" in page
 
 
-def test_the_old_address_leads_the_same_way(client: TestClient) -> None:
+def test_the_old_address_leads_the_same_way(client: Client) -> None:
     for text in (M16, "wait_group", "0x4000004000010100"):
         old, new = (
             client.get(at, params={name: text}, follow_redirects=False)
@@ -206,14 +206,14 @@ def test_the_old_address_leads_the_same_way(client: TestClient) -> None:
         assert old.status_code == new.status_code == 303 and old.headers["location"] == new.headers["location"]
 
 
-def test_too_long_and_too_many_keys(client: TestClient) -> None:
+def test_too_long_and_too_many_keys(client: Client) -> None:
     with pytest.raises(LayoutError, match="65537 characters"):
         reader.read("x" * (reader.LONGEST + 1))
     assert client.post("/api/v1/read", json={"text": "x", "kind": "y"}).json()["error"]["code"] == "unknown_key"
     assert client.post("/api/v1/read", json={}).json()["error"]["field"] == "text"
 
 
-def test_the_command_prints_what_the_api_answers(client: TestClient, tmp_path: Path) -> None:
+def test_the_command_prints_what_the_api_answers(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "kernel.cu"
     file.write_text(f'asm("{M16}");')
     done = lanescope("read", str(file), "--json")
@@ -249,7 +249,7 @@ def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
         ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_8,_8,_1>>{}, Tile<_256,_256,_16>{})", "", 0),
     ],
 )  # fmt: skip
-def test_tiles_are_drawn_where_they_are_small(client: TestClient, text: str, first: str, count: int) -> None:
+def test_tiles_are_drawn_where_they_are_small(client: Client, text: str, first: str, count: int) -> None:
     """A TiledMMA as C, A and B; a tile too large for a card has its facts alone."""
     page = client.get("/read", params={"text": text}).text
     assert page.count('class="scroll tilemap"') == count
@@ -270,7 +270,7 @@ def test_halves_as_printf_writes_them(text: str, word: str) -> None:
     assert found.facts["word"] == word
 
 
-def test_a_refused_address_says_why_whatever_else_it_holds(client: TestClient) -> None:
+def test_a_refused_address_says_why_whatever_else_it_holds(client: Client) -> None:
     for query in ({"z": "@@"}, {"z": "@@", "major.a": "K"}):
         answer = client.get("/read", params=query)
         assert answer.status_code == 422 and 'role="alert"' in answer.text
@@ -347,7 +347,7 @@ def test_a_coordinate_tensor_is_refused_as_one() -> None:
         reader.layout.read("ArithTuple(_0,_0) o (_128,_64):(_1@0,_1@1)")
 
 
-def test_a_lone_tensor_map_leads_to_its_tile(client: TestClient) -> None:
+def test_a_lone_tensor_map_leads_to_its_tile(client: Client) -> None:
     """Its type, box and swizzle, and the page of the tile; none where the text leaves one open."""
     code = "a = torch.zeros((512, 256), dtype=torch.{})\nd = TensorDescriptor.from_tensor(a, [128, {}])"
     page = client.get("/read", params={"text": code.format("bfloat16", 64)}).text

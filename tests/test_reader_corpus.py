@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.kit.encode import dumps
 from app.read import reading
 from tests import reader_corpus
+from tests.client import Client
 from tests.held import held_sum
 
 
@@ -66,7 +66,7 @@ def test_a_text_is_read_however_it_was_copied(way: str) -> None:
 
 
 @pytest.mark.parametrize("file", sorted({entry.file for entry in reader_corpus.entries()}))
-def test_every_page_of_the_corpus_opens(client: TestClient, opens: Callable[[str], bool], file: str) -> None:
+def test_every_page_of_the_corpus_opens(client: Client, opens: Callable[[str], bool], file: str) -> None:
     """The page of every fourth text, also where much of it is open, and every page that a meaning leads to."""
     for number, entry in enumerate(entry for entry in reader_corpus.entries() if entry.file == file):
         if number % 4 == 0:

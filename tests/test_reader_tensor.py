@@ -5,12 +5,12 @@ instruction descriptors, swizzle atoms of UMMA.
 from __future__ import annotations
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import reader
+from tests.client import Client
 
-CLIENT = TestClient(create_app())
+CLIENT = Client(create_app())
 LD, ST = "tcgen05.ld.sync.aligned", "tcgen05.st.sync.aligned"
 
 NAMES = (

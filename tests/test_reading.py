@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts.errors import LayoutError
 from layouts.reading import number
+from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 WORD = "0x4000004000010100"
@@ -24,8 +24,8 @@ STORAGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app(), raise_server_exceptions=False)
+def client() -> Client:
+    return Client(create_app(), raise_server_exceptions=False)
 
 
 def refused(answer: Any) -> dict[str, str]:
@@ -63,20 +63,20 @@ MISSPELT = [  # route, body, the field that is named, the key that is nearest
 
 @pytest.mark.parametrize(("route", "body", "field", "near"), MISSPELT, ids=lambda v: v if isinstance(v, str) else "")
 def test_unknown_keys_are_refused_with_the_nearest(
-    client: TestClient, route: str, body: dict[str, Any], field: str, near: str
+    client: Client, route: str, body: dict[str, Any], field: str, near: str
 ) -> None:
     error = refused(client.post(route, json=body))
     assert error["field"] == field and field.rpartition(".")[2] in error["message"]
     assert (f"Did you mean '{near}'?" in error["hint"]) if near else "Did you mean" not in error["hint"]
 
 
-def test_every_kind_of_storage_takes_exactly_its_keys(client: TestClient) -> None:
+def test_every_kind_of_storage_takes_exactly_its_keys(client: Client) -> None:
     for spec in STORAGES.values():
         assert client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": spec}).json()["verdict"] == "match"
 
 
 @pytest.mark.parametrize("part", [None, [], "k", 16])
-def test_a_slice_is_an_object(client: TestClient, part: Any) -> None:
+def test_a_slice_is_an_object(client: Client, part: Any) -> None:
     assert (
         refused(
             client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": STORAGES["canonical"], "slice": part})
@@ -85,7 +85,7 @@ def test_a_slice_is_an_object(client: TestClient, part: Any) -> None:
     )
 
 
-def test_reads_past_shared_memory_are_told(client: TestClient) -> None:
+def test_reads_past_shared_memory_are_told(client: Client) -> None:
     near, far = (
         client.post("/api/v1/descriptors/reads", json=SEEN | {"descriptor": word}).json()
         for word in (WORD, "0x40003fff00010100")
@@ -102,9 +102,7 @@ def test_reads_past_shared_memory_are_told(client: TestClient) -> None:
 )
 @pytest.mark.parametrize("kind", ["canonical", "rows", "atoms"])
 @pytest.mark.parametrize("major", ["K", "MN"])
-def test_a_slice_may_begin_where_no_descriptor_can(
-    client: TestClient, kind: str, major: str, at: dict[str, int]
-) -> None:
+def test_a_slice_may_begin_where_no_descriptor_can(client: Client, kind: str, major: str, at: dict[str, int]) -> None:
     spec = STORAGES[kind] | ({"mn": 128, "k": 128} if kind == "canonical" else {"inner": major})
     answer = client.post("/api/v1/descriptors/verify", json=SEEN | {"major": major, "storage": spec, "slice": at})
     assert answer.status_code == 200 and answer.json()["verdict"] == "mismatch" and answer.json()["diagnoses"]
@@ -147,7 +145,7 @@ def test_a_slice_may_begin_where_no_descriptor_can(
     ids=str,
 )
 def test_a_value_of_the_wrong_kind_names_its_field(
-    client: TestClient, route: str, body: dict[str, Any], field: str
+    client: Client, route: str, body: dict[str, Any], field: str
 ) -> None:
     assert refused(client.post(f"/api/v1/{route}", json=body))["field"] == field
 
@@ -157,14 +155,14 @@ def test_a_value_of_the_wrong_kind_names_its_field(
     [('{"slice": {"k": NaN}}', "slice.k"), ('{"storage": {"mn": 1e400}}', "storage.mn"),
     ('{"storage": {"layout": "\\ud800"}}', "storage.layout"), ('{"slice": {"k": -Infinity}}', "slice.k")],
 )  # fmt: skip
-def test_what_is_no_json_names_its_field(client: TestClient, text: str, field: str) -> None:
+def test_what_is_no_json_names_its_field(client: Client, text: str, field: str) -> None:
     error = refused(
         client.post("/api/v1/descriptors/verify", content=text, headers={"content-type": "application/json"})
     )
     assert error["field"] == field and field in error["message"]
 
 
-def test_addresses_are_numbers_in_any_spelling(client: TestClient) -> None:
+def test_addresses_are_numbers_in_any_spelling(client: Client) -> None:
     plain = client.post(
         "/api/v1/banks", json={"access": "ldmatrix.x1", "address": [0, 16, 32, 48, 64, 80, 96, 112]}
     ).json()
@@ -172,7 +170,7 @@ def test_addresses_are_numbers_in_any_spelling(client: TestClient) -> None:
     assert client.post("/api/v1/banks", json={"access": "ldmatrix.x1", "address": text}).json() == plain
 
 
-def test_what_cxx_loses_is_told(client: TestClient) -> None:
+def test_what_cxx_loses_is_told(client: Client) -> None:
     """`1 << 62` of an int is 0 on the device: no silent 2^62, and a diagnosis that names the mistake where a storage is
     given.
     """

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
-from starlette.testclient import TestClient
 
 from app.kit.api import read_json
 from app.kit.errors import Error, ErrorBody
@@ -25,14 +24,15 @@ from app.memory import facts
 from layouts.errors import LayoutError
 from tests import asgi
 from tests.asgi import ask
+from tests.client import Client
 
 VERIFY = "/api/v1/descriptors/verify"
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app(), raise_server_exceptions=False) as made:
+def client() -> Iterator[Client]:
+    with Client(create_app(), raise_server_exceptions=False) as made:
         yield made
 
 
@@ -60,7 +60,7 @@ def refusal(answer: Any, status: int) -> ErrorBody:
         (b"\xef\xbb\xbf{}", "bad_json", "BOM"), (b"{} {}", "bad_json", "column 4"), (b"'{}'", "bad_json", "column 1"),
     ],
 )  # fmt: skip
-def test_bodies_that_are_no_json_object(client: TestClient, raw: bytes, code: str, says: str) -> None:
+def test_bodies_that_are_no_json_object(client: Client, raw: bytes, code: str, says: str) -> None:
     for path in (VERIFY, "/api/v1/gpu/runs"):
         told = refusal(client.post(path, content=raw, headers={"content-type": "application/json"}), 422)
         assert told.code == code and says in told.message, told
@@ -77,12 +77,12 @@ def test_bodies_that_are_no_json_object(client: TestClient, raw: bytes, code: st
         "",
     ],
 )
-def test_a_body_of_another_type(client: TestClient, kind: str) -> None:
+def test_a_body_of_another_type(client: Client, kind: str) -> None:
     told = refusal(client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}), 415)
     assert told.code == "unsupported_media_type" and "application/json" in told.hint
 
 
-def test_a_page_takes_its_form_alone(client: TestClient) -> None:
+def test_a_page_takes_its_form_alone(client: Client) -> None:
     answer = client.post(f"/steps/{PTX}", content="{}", headers={"content-type": "application/json"})
     assert answer.status_code == 415 and "Send the form: application/x-www-form-urlencoded." in answer.text
 
@@ -90,11 +90,11 @@ def test_a_page_takes_its_form_alone(client: TestClient) -> None:
 @pytest.mark.parametrize(
     "kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"]
 )
-def test_json_by_any_of_its_names(client: TestClient, kind: str) -> None:
+def test_json_by_any_of_its_names(client: Client, kind: str) -> None:
     assert client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}).status_code == 200
 
 
-def test_long_numbers_reach_the_reader_that_names_the_field(client: TestClient) -> None:
+def test_long_numbers_reach_the_reader_that_names_the_field(client: Client) -> None:
     for digits in ("9" * 41, "9" * 5000, "-" + "9" * 5000, "1e999", "1" * 4000 + ".5"):
         raw = f'{{"start_address": 4096, "sbo_bytes": {digits}}}'
         told = refusal(
@@ -117,7 +117,7 @@ def test_long_numbers_reach_the_reader_that_names_the_field(client: TestClient) 
         ("gpu/runs", "a_from"), ("gpu/runs", "instruction"),
     ],
 )  # fmt: skip
-def test_nothing_stands_for_a_value_that_is_none(client: TestClient, path: str, field: str) -> None:
+def test_nothing_stands_for_a_value_that_is_none(client: Client, path: str, field: str) -> None:
     """Values that are false to Python are no value: the default stands only where the key is left out."""
     for nothing in (False, "", [], {}, None, 1.5, True, ["a"], {"a": 1}, "\u0000"):
         outer, _, inner = field.rpartition(".")
@@ -149,26 +149,26 @@ def test_nothing_stands_for_a_value_that_is_none(client: TestClient, path: str, 
         ("/api/v1/smem/tile?mn=" + "9" * 5000, "mn", "integer"),
     ],
 )  # fmt: skip
-def test_parameters(client: TestClient, path: str, field: str, hint: str) -> None:
+def test_parameters(client: Client, path: str, field: str, hint: str) -> None:
     told = refusal(client.get(path), 422)
     assert told.field == field and hint in told.hint, told
 
 
-def test_numbers_in_queries_are_numbers_in_text(client: TestClient) -> None:
+def test_numbers_in_queries_are_numbers_in_text(client: Client) -> None:
     sparse = "/api/v1/instructions/mma.sp.m16n8k32.row.col.f32.f16.f16.f32/operands/a?selector="
     assert client.get(sparse + "0x1").content == client.get(sparse + "01").content == client.get(sparse + "1u").content
     assert client.get(sparse).json()["selector"] == 0
 
 
 @pytest.mark.parametrize("path", [VERIFY + "?x=1", "/api/v1/gpu/runs?kind=mma"])
-def test_a_route_with_a_body_takes_no_query(client: TestClient, path: str) -> None:
+def test_a_route_with_a_body_takes_no_query(client: Client, path: str) -> None:
     assert refusal(client.post(path, json={}), 422).hint == "This address takes none."
 
 
 WORDS = ("/api/v1/descriptors/", "/api/v1/instruction-descriptors/", "/api/v1/zero-column-masks/")
 
 
-def test_every_other_method_is_refused_with_those_allowed(client: TestClient) -> None:
+def test_every_other_method_is_refused_with_those_allowed(client: Client) -> None:
     parts = {"ptx": PTX, "name": "a", "operand": "a", "word": "0x0", "value": "0x0", "form": "svg"}
     for path, methods in client.get("/openapi.json").json()["paths"].items():
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"):
@@ -182,7 +182,7 @@ def test_every_other_method_is_refused_with_those_allowed(client: TestClient) ->
             assert {m.lower() for m in answer.headers["allow"].split(", ")} - {"head"} == set(methods)
 
 
-def test_head_is_get_without_its_body(client: TestClient) -> None:
+def test_head_is_get_without_its_body(client: Client) -> None:
     for path in (
         f"/api/v1/instructions/{PTX}",
         "/healthz",
@@ -211,7 +211,7 @@ def test_head_is_get_without_its_body(client: TestClient) -> None:
         "/api/v1/instructions?q=%00%ff", "/api/v1/instructions?family=%00",
     ],
 )  # fmt: skip
-def test_strange_bytes_in_addresses(client: TestClient, path: str) -> None:
+def test_strange_bytes_in_addresses(client: Client, path: str) -> None:
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code in (200, 307, 404, 422), answer.text
     if answer.status_code >= 400:
@@ -219,7 +219,7 @@ def test_strange_bytes_in_addresses(client: TestClient, path: str) -> None:
 
 
 def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(_: Any) -> Any:
         raise RuntimeError("a secret path")
@@ -241,7 +241,7 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
     )
 
 
-def test_a_client_that_leaves_is_no_failure_of_the_server(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_leaves_is_no_failure_of_the_server(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     async def left() -> dict[str, Any]:
         return {"type": "http.disconnect"}
 
@@ -276,7 +276,7 @@ def test_what_is_an_object_is_read_as_it_is(value: dict[str, Any]) -> None:
         assert read_json(text.encode()) == json.loads(text)
 
 
-def test_one_access_and_several_are_not_given_together(client: TestClient) -> None:
+def test_one_access_and_several_are_not_given_together(client: Client) -> None:
     several = BODIES["/api/v1/banks/solve"]["accesses"]
     for name, value in {"access": "ldmatrix.x4", "address": [0] * 32, "pattern": "rows"}.items():
         told = refusal(client.post("/api/v1/banks/solve", json={"accesses": several, name: value}), 422)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app import cli
 from app import export as site
@@ -19,6 +18,7 @@ from app.catalogue.facts import Limits
 from app.kit import rows
 from app.main import create_app
 from layouts import catalog, find
+from tests.client import Client
 
 
 def test_every_row_says_what_its_ptx_text_says() -> None:
@@ -35,7 +35,7 @@ def test_every_row_says_what_its_ptx_text_says() -> None:
 
 
 def test_pages_terminal_and_export_print_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    client = TestClient(create_app(limits=Limits(shapes=len(catalog.instructions()))))
+    client = Client(create_app(limits=Limits(shapes=len(catalog.instructions()))))
     text = client.get("/instructions?part=rows").text
     assert "None" not in text and text.count('<a class="variant') == len(catalog.instructions())
     shown: list[list[list[str]]] = []

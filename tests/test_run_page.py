@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.gpu.evidence import summary
 from app.instruction import facts
@@ -17,6 +16,7 @@ from app.runs import page as runs_page
 from app.runs.facts import Evidence, Recent
 from app.runs.hardware import Hardware
 from layouts import catalog
+from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 DIFFERS = {
@@ -27,8 +27,8 @@ DIFFERS = {
 
 
 @pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app(Hardware(why_not="CuPy is not installed.")))
+def client() -> Client:
+    return Client(create_app(Hardware(why_not="CuPy is not installed.")))
 
 
 def spaced(text: str) -> str:
@@ -43,7 +43,7 @@ def spaced(text: str) -> str:
     ],
 )  # fmt: skip
 def test_a_run_says_whether_it_agreed(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch, simulation: bool, wrong: int, mark: str, said: str, colour: str
+    client: Client, monkeypatch: pytest.MonkeyPatch, simulation: bool, wrong: int, mark: str, said: str, colour: str
 ) -> None:
     plain = Hardware.run
 
@@ -62,9 +62,7 @@ def test_a_run_says_whether_it_agreed(
     assert 'value="cuda" disabled' in page, "this server has no GPU"
 
 
-def test_evidence_and_recent_runs_that_differ_are_marked_so(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evidence_and_recent_runs_that_differ_are_marked_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Evidence(meta=DIFFERS["meta"], rows=summary(DIFFERS), parts={})  # type: ignore[arg-type]
     monkeypatch.setattr(runs_page, "table", lambda: (shown,))
     plain = runs_page.status
@@ -82,7 +80,7 @@ def test_evidence_and_recent_runs_that_differ_are_marked_so(
     assert rows == ["✗ differs", "✓ agrees"]
 
 
-def test_an_instruction_that_differed_on_a_device_says_so(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_instruction_that_differed_on_a_device_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never as one that ran: one method of several is enough, on one device of several."""
     stored = catalog.evidence_files()
     monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS, *stored))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.scales.forms import EXAMPLES, address
@@ -17,6 +16,7 @@ from layouts.errors import LayoutError
 from layouts.render import scaling as code
 from layouts.tmem import Mma
 from tests import cpp
+from tests.client import Client
 from tests.held import holding
 from tests.ptxas import nvrtc
 
@@ -270,7 +270,7 @@ def test_where_a_factor_is() -> None:
 
 
 def test_api_and_pages() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     told = client.get("/api/v1/scale-factors?kind=mxf4&n=192&side=b&row=150").json()
     assert told["b"]["atoms"] == [2, 2] and told["held"]["lanes"] == [22, 54, 86, 118] and len(told["copies"]) == 6
     assert [step["sfa_id"] for step in told["steps"]] == [0, 2, 0, 2]

@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from app import cli
+from tests.client import Client
 
 TEXT = (Path(__file__).parents[1] / "docs" / "seeds.md").read_text()
 ROWS = [
@@ -28,7 +28,7 @@ def test_every_section_is_shown_somewhere() -> None:
         assert len(row) == 2 and re.search(r"\]\(/|`lanescope ", row[1]), row
 
 
-def test_every_link_opens(client: TestClient) -> None:
+def test_every_link_opens(client: Client) -> None:
     for link in LINKS:
         path, _, anchor = link.partition("#")
         answer = client.get(path)
@@ -47,7 +47,7 @@ def test_every_command_runs(command: str) -> None:
     assert done.exit_code == 0 and done.output.strip(), (done.output, done.exception)
 
 
-def test_a_broken_link_is_noticed(client: TestClient) -> None:
+def test_a_broken_link_is_noticed(client: Client) -> None:
     assert (
         client.get("/guide/no-such-page").status_code == 404
         and client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32").status_code == 404

@@ -7,16 +7,16 @@ from html import unescape
 
 import pytest
 from pydantic import TypeAdapter
-from starlette.testclient import TestClient
 
 from app.memory.facts import Tile
 from layouts.tiling import ELEMENT_BITS
+from tests.client import Client
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"
 
 
 @pytest.mark.parametrize("bits", ELEMENT_BITS)
-def test_the_descriptor_of_every_k_step_verifies(client: TestClient, bits: int) -> None:
+def test_the_descriptor_of_every_k_step_verifies(client: Client, bits: int) -> None:
     for rows, swizzle in (("", "none"), ("", "32B"), ("16", "128B"), ("40", "64B")):
         page = client.get(
             f"/smem?element_bits={bits}&swizzle={swizzle}&mn=80&k={2048 // bits}&rows={rows or 64}&base=2048"
@@ -28,7 +28,7 @@ def test_the_descriptor_of_every_k_step_verifies(client: TestClient, bits: int) 
             assert "data-verdict=match" in client.get(link).text, link
 
 
-def test_wgmma_reads_b1(client: TestClient) -> None:
+def test_wgmma_reads_b1(client: Client) -> None:
     """1-bit elements are read through descriptors like any other: the page of such an instruction verifies them."""
     for operand in ("a", "b"):
         query = f"instruction={B1}&operand={operand}&s_swizzle=128B&s_mn=64&s_k=1024&s_base=0x1000"
@@ -49,7 +49,7 @@ def test_wgmma_reads_b1(client: TestClient) -> None:
         "wgmma.mma_async.sp.m64n64k32.f32.f16.f16",
     ],
 )
-def test_the_editor_opens_on_a_tile_that_fits_the_instruction(client: TestClient, ptx: str) -> None:
+def test_the_editor_opens_on_a_tile_that_fits_the_instruction(client: Client, ptx: str) -> None:
     for operand in ("a", "b"):
         page = client.get(
             f"/descriptor/wgmma/0x4000004000010100?instruction={ptx}&operand={operand}&s_swizzle=128B"
@@ -57,12 +57,12 @@ def test_the_editor_opens_on_a_tile_that_fits_the_instruction(client: TestClient
         assert "data-verdict=match" in page, operand
 
 
-def test_the_page_says_what_is_left_of_k(client: TestClient) -> None:
+def test_the_page_says_what_is_left_of_k(client: Client) -> None:
     assert "the last 8 of this tile are not enough for a step" in client.get("/smem?swizzle=none&mn=64&k=24").text
     assert "not enough" not in client.get("/smem?swizzle=none&mn=64&k=32").text
 
 
-def test_steps_that_are_none_validate(client: TestClient) -> None:
+def test_steps_that_are_none_validate(client: Client) -> None:
     """An illegal step along M or N has neither start nor descriptor."""
     answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=32").json()
     assert [step["descriptor"] is None for step in answer["mn_steps"]] == [False, False, False, False]

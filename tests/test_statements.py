@@ -9,13 +9,13 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 from app.memory import descriptors as memory
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render.descriptor import code
 from layouts.statements import read_code
+from tests.client import Client
 
 WORD = 0x4000004000010100
 
@@ -174,7 +174,7 @@ def test_any_code_is_read_or_refused(text: str) -> None:
         assert error.message and error.hint
 
 
-def test_the_editor_takes_code_with_and_without_scripts(client: TestClient) -> None:
+def test_the_editor_takes_code_with_and_without_scripts(client: Client) -> None:
     text = code(Descriptor(WORD))["function"]
     answer = client.post("/descriptor/read.json", json={"text": text, "start": "4096"}).json()
     assert answer["descriptor"] == f"0x{WORD:016x}" and "'tile'" in answer["notices"][0]

@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
-from starlette.testclient import TestClient
 
 from app.kit.labels import LABELS
 from app.steps.facts import Steps
 from app.steps.wgmma import WgmmaSteps
+from tests.client import Client
 from tests.command import lanescope
 from tests.test_labels import alert
 
@@ -28,7 +28,7 @@ A = np.arange(128).reshape(8, 16)
 B = -(np.arange(128).reshape(8, 16).T + 1)  # (k, n); memory has it column by column
 
 
-def test_a_cell_that_keeps_its_spaces_holds_no_line_break(client: TestClient) -> None:
+def test_a_cell_that_keeps_its_spaces_holds_no_line_break(client: Client) -> None:
     """Cells of `list mono` tables are shown with white-space: pre, so a line of the template must not end
     inside one.
     """
@@ -39,7 +39,7 @@ def test_a_cell_that_keeps_its_spaces_holds_no_line_break(client: TestClient) ->
         assert cells and not [cell for cell in cells if "\n" in re.sub(r"<[^>]*>", "", cell)]
 
 
-def test_the_printed_process_with_its_own_data(client: TestClient) -> None:
+def test_the_printed_process_with_its_own_data(client: Client) -> None:
     """A = i and B = -(i + 1): what lies in memory, which row each of lanes 0 to 7 points at, four values a
     lane, and D.
     """
@@ -65,7 +65,7 @@ def test_the_printed_process_with_its_own_data(client: TestClient) -> None:
     assert f"   k   5   53 (T13:a1) × {B[5, 2]} (T9:b1) = {53 * B[5, 2]}" in text
 
 
-def test_every_surface_says_the_same(client: TestClient, tmp_path: Path) -> None:
+def test_every_surface_says_the_same(client: Client, tmp_path: Path) -> None:
     asked = OWN | {"row": "3", "col": "2"}
     answer = client.post("/api/v1/steps", json={"instruction": S8, "data": OWN, "row": 3, "col": 2}).json()
     told = TypeAdapter(Steps).validate_python(answer)
@@ -99,7 +99,7 @@ def test_every_surface_says_the_same(client: TestClient, tmp_path: Path) -> None
     assert posted.status_code == 200 and posted.text == page
 
 
-def test_files_of_the_form(client: TestClient) -> None:
+def test_files_of_the_form(client: Client) -> None:
     buffer = io.BytesIO()
     np.save(buffer, B)
     answer = client.post(
@@ -123,7 +123,7 @@ def test_files_of_the_form(client: TestClient) -> None:
         ({"a": "open('x')"}, "a", "has no meaning"), ({"backend": "tpu"}, "backend", "backend is 'tpu'"),
     ],
 )  # fmt: skip
-def test_refusals_stand_beside_their_field(client: TestClient, given: dict[str, Any], field: str, says: str) -> None:
+def test_refusals_stand_beside_their_field(client: Client, given: dict[str, Any], field: str, says: str) -> None:
     page = client.get(f"/steps/{S8}", params=given)
     label = LABELS["steps"].get(field, field)
     assert page.status_code == 422 and alert(page.text).startswith((f"{label}: ", f"{label} is "))
@@ -138,7 +138,7 @@ def test_refusals_stand_beside_their_field(client: TestClient, given: dict[str, 
         assert client.post("/api/v1/steps", json={"instruction": S8, name: "i"}).json()["error"]["field"] == name
 
 
-def test_random_steps_are_what_they_were(client: TestClient) -> None:
+def test_random_steps_are_what_they_were(client: Client) -> None:
     """Without data nothing has changed: the numbers of the seed, C among them; one of A and B may be random."""
     plain = client.get(f"/steps/{S8}.json").json()
     assert plain["data"] == {} and any(any(row) for row in plain["memory"]["c"]["lines"][0])
@@ -162,7 +162,7 @@ def test_random_steps_are_what_they_were(client: TestClient) -> None:
         ("mma.m8n8k4.row.col.f64.f64.f64.f64", {"a": "i / 3.0", "b": "0.1"}),
     ],
 )  # fmt: skip
-def test_every_kind_of_mma_takes_them(client: TestClient, ptx: str, given: dict[str, str]) -> None:
+def test_every_kind_of_mma_takes_them(client: Client, ptx: str, given: dict[str, str]) -> None:
     place = {name: value for name, value in given.items() if name == "product"}
     data = {name: value for name, value in given.items() if name != "product"}
     answer = client.post("/api/v1/steps", json={"instruction": ptx, "data": data} | place).json()
@@ -178,7 +178,7 @@ def test_every_kind_of_mma_takes_them(client: TestClient, ptx: str, given: dict[
 WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"
 
 
-def test_a_wgmma_takes_storage_and_matrices(client: TestClient) -> None:
+def test_a_wgmma_takes_storage_and_matrices(client: Client) -> None:
     """In a and b of a wgmma name=value is storage, anything else a matrix; data_a and data_b stand beside storage."""
     body = {
         "instruction": WGMMA,
@@ -215,7 +215,7 @@ def test_a_wgmma_takes_storage_and_matrices(client: TestClient) -> None:
     assert both.status_code == 422 and "both give a matrix" in both.text
 
 
-def test_storage_is_for_wgmma(client: TestClient) -> None:
+def test_storage_is_for_wgmma(client: Client) -> None:
     for name, value in (("a", "swizzle=64B"), ("d", "scale=0")):
         page = client.get(f"/steps/{S8}", params={name: value})
         assert (

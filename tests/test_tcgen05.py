@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import bind, catalog, find
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Place
 from layouts.render import ptx
+from tests.client import Client
 from tests.oracle import tensor as oracle
 from tests.ptxas import assembler, candidates
 
@@ -29,8 +29,8 @@ API = "/api/v1/instructions"
 
 
 @lru_cache(maxsize=1)
-def client() -> TestClient:
-    return TestClient(create_app())
+def client() -> Client:
+    return Client(create_app())
 
 
 def line(found: Instruction, form: str) -> assembler.Line:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import idesc, umma
@@ -27,6 +26,7 @@ from layouts.table.descriptors import BASE32B, TCGEN05, WGMMA
 from layouts.tiling import Tile
 from layouts.verify import verify
 from tests import cpp
+from tests.client import Client
 from tests.held import holding
 from tests.ptxas import nvrtc
 from tests.test_idesc import CUTLASS
@@ -209,7 +209,7 @@ def test_the_code_gives_the_word(tmp_path: Path) -> None:
     assert subprocess.run([str(tmp_path / "words")]).returncode == 0
 
 
-def test_api_page_and_picture(client: TestClient) -> None:
+def test_api_page_and_picture(client: Client) -> None:
     body = {"descriptor": hex(RIGHT), "format": "tcgen05", "instruction": "tcgen05.mma.cta_group::2.kind::f16",
             "idesc": "0x10400490", "operand": "b"}  # fmt: skip
     read = client.post("/api/v1/descriptors/reads", json=body).json()
@@ -242,7 +242,7 @@ def test_api_page_and_picture(client: TestClient) -> None:
 ])  # fmt: skip
 def test_the_tile_page_has_the_format(query: str) -> None:
     """Every word of the page is one of the format, and every link of its choices leads to a tile of it."""
-    client = TestClient(create_app())
+    client = Client(create_app())
     page = client.get(f"/smem?format=tcgen05{query}")
     assert page.status_code == 200 and "documented" in page.text and "/descriptor/wgmma/" not in page.text
     told = client.get(f"/api/v1/smem/tile?format=tcgen05{query}").json()

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.kit.examples import BODIES
 from app.main import create_app
@@ -19,6 +18,7 @@ from layouts.tiles.copy import tiled_copy
 from layouts.tiles.loop import feed
 from layouts.tiles.memory import shared_side
 from layouts.tiles.mma import tiled_mma
+from tests.client import Client
 from tests.held import holding
 
 held_answers = holding("tiled_copy tiled_mma feed shared_side")
@@ -154,7 +154,7 @@ BODY = BODIES["/api/v1/tiles/loop"]
 
 def test_chain_and_banks_take_a_whole_loop() -> None:
     """POST /chain answers as /tiles/loop; /banks counts what its stages count, warp by warp and step by step."""
-    with TestClient(create_app()) as client:
+    with Client(create_app()) as client:
         loop = client.post("/api/v1/tiles/loop", json=BODY).json()
         assert client.post("/api/v1/chain", json=BODY).json() == loop
         banks = client.post("/api/v1/banks", json=BODY).json()

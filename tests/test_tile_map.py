@@ -10,7 +10,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.diagram import forms as pictures
 from app.kit.labels import LABELS
@@ -21,6 +20,7 @@ from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode, mode
 from layouts.tile_map import DOWN, UNITS, TileMap, strides
 from layouts.tiling import ELEMENT_BITS, Tile
+from tests.client import Client
 from tests.command import lanescope
 from tests.held import holding
 
@@ -153,7 +153,7 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
     [("down=x", "down"), ("unit=word", "unit"), ("number=1", "number"), ("show=x", "show"), ("plain=2", "plain"),
     ("unit=element&mn=1024&k=64", "unit"), ("unit=element&element_bits=1&mn=64&k=1024", "unit")],
 )  # fmt: skip
-def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query: str, field: str) -> None:
+def test_wrong_options_are_named_and_the_picture_stays(client: Client, query: str, field: str) -> None:
     page = client.get(f"/smem?{query}")
     label = LABELS["smem"][field]
     assert page.status_code == 422 and re.search(rf'role="alert">{label}(: | is )', page.text)
@@ -164,7 +164,7 @@ def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query
     assert refused.status_code == 422
 
 
-def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: TestClient) -> None:
+def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: Client) -> None:
     page = client.get("/smem/atoms?element_bits=4")
     assert (
         page.status_code == 200
@@ -173,7 +173,7 @@ def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: TestClient) -> No
     )
 
 
-def test_the_state_of_the_picture_is_in_its_address(client: TestClient) -> None:
+def test_the_state_of_the_picture_is_in_its_address(client: Client) -> None:
     query = "major=MN&swizzle=64B&mn=64&k=16&down=mn&unit=element&number=memory&show=tile&plain=1"
     page = client.get(f"/smem?{query}").text
     links = [unescape(link) for link in re.findall(r'href="(/smem\.\w+\?[^"]+)"', page)]
@@ -190,7 +190,7 @@ def test_the_state_of_the_picture_is_in_its_address(client: TestClient) -> None:
     assert text[2].split()[:3] == ["mn", "k", "0"] and len(text) == 3 + 64
 
 
-def test_the_command_line_draws_the_same(client: TestClient) -> None:
+def test_the_command_line_draws_the_same(client: Client) -> None:
     query = {"major": "MN", "swizzle": "128B", "mn": "128", "k": "16", "down": "mn", "number": "memory", "show": "tile"}
     words = [word for name, value in query.items() for word in (f"--{name}", value)]
     done = lanescope("smem", *words, "-o", "-")
@@ -233,7 +233,7 @@ def test_all_eight_atoms_and_both_orders_stand_side_by_side() -> None:
         assert [side["usual"] for side in c["sides"]] == ([True, False] if "K-major" in c["title"] else [False, True])
 
 
-def test_the_page_of_the_atoms_opens_from_the_guide_and_takes_its_options(client: TestClient) -> None:
+def test_the_page_of_the_atoms_opens_from_the_guide_and_takes_its_options(client: Client) -> None:
     for slug in ("tile-to-shape", "lbo-sbo", "swizzle", "canonical-layouts"):
         assert 'href="/smem/atoms"' in client.get(f"/guide/{slug}").text, slug
     for query in ("", "?down=k&unit=element&number=logical", "?element_bits=8", "?element_bits=32&number=none"):

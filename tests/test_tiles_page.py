@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.tiles import (
     bench,
@@ -32,6 +31,7 @@ from layouts.tiles import bulkcode, shades
 from layouts.tiles.bulk import is_tma
 from layouts.tiles.mma import TiledMMA
 from layouts.tiles.shades import Shade
+from tests.client import Client
 
 ODD = {"atom": "SM80_16x8x8_F32TF32TF32F32_TN", "atom_layout": "(1,2,1):(2,1,1)",
        "permutation": "(_,Layout<Shape<_8,_2,_2>,Stride<_1,_16,_8>>,_)", "tile": "48x64x24"}  # fmt: skip
@@ -79,7 +79,7 @@ def test_shades_are_what_they_are_called() -> None:
     assert "k" in shades.shades(made) and "warpgroup" not in shades.shades(made)
 
 
-def test_a_page_says_what_people_ask_of_a_tile(client: TestClient) -> None:
+def test_a_page_says_what_people_ask_of_a_tile(client: Client) -> None:
     page = unescape(client.get("/tiles/mma", params={"pin": "c:19,2"}).text)
     assert "Which of 128 threads holds which element of a 64 × 64 × 32 tile" in page
     assert "Thread 45 <small>warp 1, lane 13 · pinned" in re.sub(r"\s+", " ", page)
@@ -89,7 +89,7 @@ def test_a_page_says_what_people_ask_of_a_tile(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("one", presets.PRESETS, ids=lambda one: one.name)
-def test_every_preset_opens_and_is_marked(client: TestClient, one: presets.Preset) -> None:
+def test_every_preset_opens_and_is_marked(client: Client, one: presets.Preset) -> None:
     answer = client.get(presets.address(one))
     assert answer.status_code == 200
     marked = re.findall(r'aria-current="true">([^<]+)<small>', answer.text)
@@ -110,7 +110,7 @@ def test_every_preset_opens_and_is_marked(client: TestClient, one: presets.Prese
         ("atom_layout=(2,2,1):(1,1,1)", "Atom layout (M, N, K): The atom layout (2,2,1):(1,1,1) gives two atoms"),
     ],
 )
-def test_what_does_not_fit_is_said_in_the_words_of_the_form(client: TestClient, query: str, said: str) -> None:
+def test_what_does_not_fit_is_said_in_the_words_of_the_form(client: Client, query: str, said: str) -> None:
     answer = client.get(f"/tiles/mma?{query}")
     assert answer.status_code == 422
     assert said in unescape(answer.text)
@@ -133,7 +133,7 @@ def test_an_address_is_read_and_written_back() -> None:
         assert same == base and len(said) == 1 and said[0].startswith(f"{name} ‘{value}’"), name
 
 
-def test_what_is_chosen_is_drawn(client: TestClient) -> None:
+def test_what_is_chosen_is_drawn(client: Client) -> None:
     """Without scripts: threads that are not shown have no colour, other steps of K are lighter."""
     whole = client.get("/tiles/mma").text
     some = client.get("/tiles/mma", params={"warps": "0"}).text
@@ -173,7 +173,7 @@ def test_the_code_makes_this_tiled_mma(fields: dict[str, str]) -> None:
             assert (again.operand(name).cols == made.operand(name).cols).all(), (title, name)
 
 
-def test_every_form_of_the_picture(client: TestClient) -> None:
+def test_every_form_of_the_picture(client: Client) -> None:
     query = {"tile": "32x32x16", "atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)"}
     made = made_of(query)
     lines = client.get("/tiles/mma.csv", params=query).text.splitlines()
@@ -197,7 +197,7 @@ def test_every_form_of_the_picture(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("query", "field"), [("colour=red", "colour"), ("operand=d2", "operand"), ("cell=4", "cell"), ("k=9", "k")]
 )
-def test_options_of_the_picture_that_do_not_fit(client: TestClient, query: str, field: str) -> None:
+def test_options_of_the_picture_that_do_not_fit(client: Client, query: str, field: str) -> None:
     error = client.get(f"/tiles/mma.svg?{query}").json()["error"]
     assert error["field"] == field
 
@@ -218,7 +218,7 @@ def test_fp8_needs_k_reordered() -> None:
     assert (owner[second.a.rows, columns] == second.a.thread_ids[:, None]).all()
 
 
-def test_the_chain_page_says_its_verdict(client: TestClient) -> None:
+def test_the_chain_page_says_its_verdict(client: Client) -> None:
     said = {}
     for text, href, _ in chains.presets(chains.FIELDS):
         page = client.get(href)
@@ -266,7 +266,7 @@ def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
     assert one.lines(1, "V") == [("V0", "(0,1)")]
 
 
-def test_the_page_of_a_copy_says_what_it_costs(client: TestClient) -> None:
+def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
     said = {}
     for text, href, _ in copying.presets(copying.FIELDS):
         page = client.get(href)
@@ -291,7 +291,7 @@ def test_the_page_of_a_copy_says_what_it_costs(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("name", BULK)
-def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: TestClient, name: str) -> None:
+def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, name: str) -> None:
     fields = copying.PRESETS[name]
     made = copies.tma_of(copying.body(fields))
     bench_ = bulkbench.bench(made)
@@ -325,7 +325,7 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: TestClien
                                                                              made.address[1, 0]))]  # fmt: skip
 
 
-def test_a_tiled_copy_is_shown_from_its_print(client: TestClient) -> None:
+def test_a_tiled_copy_is_shown_from_its_print(client: Client) -> None:
     """layout_tv over tiler_mn, as print shows a TiledCopy: the same page as of the TiledMMA's operand."""
     tv = "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))"
     given = {"atom": copying.LDSM, "tile": "64x64", "layout_tv": tv, "tiler_mn": "(32,16)"}
@@ -351,7 +351,7 @@ def test_a_tiled_copy_is_shown_from_its_print(client: TestClient) -> None:
         ("atom=universal&mma=no&tile=32x8", "Operand of the TiledMMA: 'no' names no MMA atom."),
     ],
 )
-def test_a_copy_that_does_not_fit_is_refused_beside_its_field(client: TestClient, query: str, said: str) -> None:
+def test_a_copy_that_does_not_fit_is_refused_beside_its_field(client: Client, query: str, said: str) -> None:
     answer = client.get(f"/tiles/copy?{query}")
     assert answer.status_code == 422 and said in unescape(answer.text), unescape(answer.text)[-2000:]
 
@@ -359,7 +359,7 @@ def test_a_copy_that_does_not_fit_is_refused_beside_its_field(client: TestClient
 # pictures of copies and main loops ------------------------------------------------------------------------------------
 
 
-def test_every_form_of_a_copys_picture(client: TestClient) -> None:
+def test_every_form_of_a_copys_picture(client: Client) -> None:
     """Each form has the maps and the banks of the engine; what a picture draws is what the page draws."""
     query = {"atom": "cp.async", "bits": "128", "tile": "16x64", "thr_layout": "(4,8):(8,1)", "val_layout": "(1,8)",
              "stored": "rows", "pitch_bytes": "128", "swizzle": "128B"}  # fmt: skip
@@ -389,7 +389,7 @@ def test_every_form_of_a_copys_picture(client: TestClient) -> None:
     assert {line.split(",")[1] for line in some} == {"5"}
 
 
-def test_every_form_of_a_main_loops_picture(client: TestClient) -> None:
+def test_every_form_of_a_main_loops_picture(client: Client) -> None:
     query = {"a_swizzle": "none"}
     svg = client.get("/tiles/loop.svg", params=query | {"title": "Loop"}).text
     assert svg.count("<g data-operand") == 2 and svg.count(">128, 16 needed<") == 16
@@ -410,11 +410,11 @@ def test_every_form_of_a_main_loops_picture(client: TestClient) -> None:
     [("copy.svg?colour=red", "colour"), ("copy.svg?side=c", "side"), ("copy.svg?view=q:0-1", "view"),
      ("copy.svg?stored=none&label=bank", "label"), ("loop.svg?legend=1", "legend"), ("loop.svg?tile=1x2", "tile")],
 )  # fmt: skip
-def test_options_of_those_pictures_that_do_not_fit(client: TestClient, path: str, field: str) -> None:
+def test_options_of_those_pictures_that_do_not_fit(client: Client, path: str, field: str) -> None:
     assert field in client.get(f"/tiles/{path}").json()["error"]["field"]
 
 
-def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: TestClient) -> None:
+def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: Client) -> None:
     """The same wavefronts: those of a stage are those of its TiledCopy, whatever fields the loop was asked with."""
     for text, href, _ in looping.presets(looping.FIELDS):
         answer = client.get(href)
@@ -435,7 +435,7 @@ def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: TestClient) -> N
      ("loop?b_bits=48", "b_bits"), ("loop?a_val=(3,5):(1,9)", "a_val"),
      ("mma/chain?first=SM80_16x8x16_F32F16F16F32_TN&tile=16x16x16&width=7", "width")],
 )  # fmt: skip
-def test_an_error_stands_beside_its_field(client: TestClient, path: str, name: str) -> None:
+def test_an_error_stands_beside_its_field(client: Client, path: str, name: str) -> None:
     answer = client.get(f"/tiles/{path}")
     found = re.search(rf'<input name="{name}"[^<]*<small class="bad" data-error', answer.text)
     assert answer.status_code == 422 and found and 'class="notice" role="alert"' not in answer.text

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.tmem.draw import rects
@@ -24,6 +23,7 @@ from layouts.table.kinds import ALONE, PAIR, WS
 from layouts.table.tmem import COPIES, MOVES, PLACES
 from layouts.tmem import Allocation, Mma, Placed
 from tests import cpp
+from tests.client import Client
 from tests.held import holding
 from tests.ptxas import assembler, nvrtc
 
@@ -104,7 +104,7 @@ def test_what_no_map_shows_says_that_it_is_inferred() -> None:
         (place.letter, operand) for place in PLACES for operand, maps in zip("da", place.maps, strict=True) if not maps
     }
     assert inferred == {("C", "d"), ("C", "a"), ("E", "a"), ("G", "a")}
-    client = TestClient(create_app())
+    client = Client(create_app())
     for query, has in (("m=32&n=64&ws=1&a_at=128", True), ("m=128&n=64&a_at=128", False),
                        ("m=64&n=64&sparse=1&metadata_at=128", True)):  # fmt: skip
         page = client.get(f"/tmem?{query}&access=").text
@@ -262,7 +262,7 @@ def test_the_cuda_function_of_scale_factors() -> None:
 
 
 def test_the_guide_shows_them() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     for slug in ("tensor-memory", "wgmma-to-tcgen05"):
         text = client.get(f"/guide/{slug}").text
         assert "<figure>" in text and "agree" in text and "verified" not in text
@@ -274,7 +274,7 @@ def test_the_guide_shows_them() -> None:
 
 
 def test_api_and_page() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     told = client.get("/api/v1/tmem/layout?operand=d&kind=f16&cta_group=2&m=128&n=64").json()
     assert told["id"] == "B" and np.shape(told["row"]) == (128, 32) and "half" not in told
     assert (told["row"][69][3], told["col"][69][3]) == (5, 35) and told["rows_of_cta"] == 64

@@ -8,7 +8,8 @@ import re
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from starlette.testclient import TestClient
+
+from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -28,7 +29,7 @@ def following(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_tool_page_says_what_it_answers_and_leads_on(client: TestClient, path: str) -> None:
+def test_a_tool_page_says_what_it_answers_and_leads_on(client: Client, path: str) -> None:
     page = client.get(path).text
     assert len(re.findall(r"<h1\b", page)) == 1 and len(re.findall(r'<p class="lead">[^<]{20}', page)) == 1
     assert re.search(r"<title>[^<]{8,} · Lanescope</title>", page)
@@ -39,7 +40,7 @@ def test_a_tool_page_says_what_it_answers_and_leads_on(client: TestClient, path:
             assert client.get(link).status_code == 200, link
 
 
-def test_state_is_handed_on(client: TestClient) -> None:
+def test_state_is_handed_on(client: Client) -> None:
     """From a figure back to the view it came from; from a chain to its access's conflicts; from there to a tile."""
     view = {"colour": "t", "label": "index", "lanes": "0-3", "pin": "d:1,2"}
     page = client.get("/diagram", params={"ptx": MMA, **view}).text
@@ -54,7 +55,7 @@ def test_state_is_handed_on(client: TestClient) -> None:
     assert 's_pitch_bytes" value="288"' in client.get(rows).text
 
 
-def test_the_chart_says_what_the_table_says(client: TestClient) -> None:
+def test_the_chart_says_what_the_table_says(client: Client) -> None:
     page = client.get("/banks").text
     chart = json.loads(html.unescape(re.findall(r'data-chart="([^"]+)"', page)[0]))
     facts = client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "pattern": "ldmatrix"}).json()
@@ -75,9 +76,7 @@ def test_the_chart_says_what_the_table_says(client: TestClient) -> None:
         ),
     ],
 )
-def test_a_chain_that_is_refused_says_why_and_what_is_possible(
-    client: TestClient, query: str, says: str, way: str
-) -> None:
+def test_a_chain_that_is_refused_says_why_and_what_is_possible(client: Client, query: str, says: str, way: str) -> None:
     page = client.get(f"/chain?{query}")
     alert = re.findall(r'role="alert">(.*?)</p>', page.text, re.S)[0]
     assert page.status_code == 422 and says in alert and way in alert, alert
@@ -92,7 +91,7 @@ def test_a_chain_that_is_refused_says_why_and_what_is_possible(
     ],
 )
 def test_register_pressure_counts_what_the_operands_hold(
-    client: TestClient, ptx: str, across: str, largest: list[int]
+    client: Client, ptx: str, across: str, largest: list[int]
 ) -> None:
     page = client.get(f"/i/{ptx}").text
     chart = json.loads(html.unescape(re.findall(r'data-chart="([^"]+)"', page)[0]))
@@ -101,7 +100,7 @@ def test_register_pressure_counts_what_the_operands_hold(
     assert len(chart["names"]) == len(set(chart["names"])) == table.count("</tr>") - 1
 
 
-def test_no_register_pressure_where_there_is_one_shape_or_no_product(client: TestClient) -> None:
+def test_no_register_pressure_where_there_is_one_shape_or_no_product(client: Client) -> None:
     for ptx in ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale"
                 ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"):  # fmt: skip
         assert "Register pressure" not in client.get(f"/i/{ptx}").text

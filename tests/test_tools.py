@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from layouts import find, wmma
 from layouts.errors import LayoutError
 from layouts.render.reuse import code
 from layouts.reuse import reuse
+from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
@@ -66,7 +66,7 @@ def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
         reuse(find(first), find(second))
 
 
-def test_reuse_over_http(client: TestClient) -> None:
+def test_reuse_over_http(client: Client) -> None:
     answer = client.get("/api/v1/reuse", params={"from": FP8, "to": FP8}).json()
     assert (
         answer["verdict"] == "reordered"
@@ -90,7 +90,7 @@ def test_reuse_over_http(client: TestClient) -> None:
     assert bad.status_code == 422 and 'value="nonsense"' in bad.text and "D of: " in bad.text
 
 
-def test_compare(client: TestClient) -> None:
+def test_compare(client: Client) -> None:
     same = client.get("/api/v1/compare", params={"left": f"{M16}/a", "right": "wmma.load.a.row.m16n16k16.f16/a"}).json()
     assert (same["total"], same["other_lane"], same["other_value"]) == (256, 0, 0)
     turned = client.get(
@@ -104,7 +104,7 @@ def test_compare(client: TestClient) -> None:
     assert "Every element is in the same lane" in client.get("/compare").text
 
 
-def test_metadata_api(client: TestClient) -> None:
+def test_metadata_api(client: Client) -> None:
     path = f"/api/v1/instructions/{SPARSE}/metadata"
     plain = client.get(path).json()
     assert plain["col"][0] == find(SPARSE).operand("a").cols[0].tolist() and plain["used"] == list(range(0, 32, 4))
@@ -119,7 +119,7 @@ def test_metadata_api(client: TestClient) -> None:
     assert client.get(f"/api/v1/instructions/{M16}/metadata").json()["error"]["code"] == "not_sparse"
 
 
-def test_metadata_page_shows_dense_and_stored_a(client: TestClient) -> None:
+def test_metadata_page_shows_dense_and_stored_a(client: Client) -> None:
     words = ["0x44444444"] * 32
     words[0] = "0x4444444D"
     page = client.get(f"/metadata/{SPARSE}", params={"words": " ".join(words)}).text
@@ -127,12 +127,12 @@ def test_metadata_page_shows_dense_and_stored_a(client: TestClient) -> None:
     assert 'title="T0 a1, stored column 1, named by lane 0 bits 0 to 3"' in page
 
 
-def test_metadata_page_keeps_what_was_typed(client: TestClient) -> None:
+def test_metadata_page_keeps_what_was_typed(client: Client) -> None:
     bad = client.get(f"/metadata/{SPARSE}", params={"words": "0x4444 nonsense"})
     assert bad.status_code == 422 and "0x4444 nonsense" in bad.text and "is not a 32-bit hex word" in bad.text
 
 
-def test_sparse_scale_and_address_operands_over_http(client: TestClient) -> None:
+def test_sparse_scale_and_address_operands_over_http(client: Client) -> None:
     api = "/api/v1/instructions/"
     a = client.get(f"{api}mma.sp.m16n8k16.row.col.f32.f16.f16.f32/operands/a?selector=2").json()
     assert a["meta_thread"][5] == [4 + 2] * 4 and a["meta_bit"][5] == [4, 6, 20, 22] and a["group_size"] == 4
@@ -172,7 +172,7 @@ def test_wmma_names_and_strides() -> None:
     assert wmma.default_stride(op, "col") == 16 and wmma.default_stride(op, "row") == 8
 
 
-def test_pages_say_what_is_unspecified_measured_and_slow(client: TestClient) -> None:
+def test_pages_say_what_is_unspecified_measured_and_slow(client: Client) -> None:
     page = client.get("/i/wmma.mma.row.col.m8n8k32.s32.s4.s4.s32").text
     assert "measured on H100" in page and "preview feature" in page and "unspecified by PTX" in page
     assert "ptxas advises" in client.get("/i/mma.sp.m16n8k16.row.col.f32.f16.f16.f32").text

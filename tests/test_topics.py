@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.catalogue import topics
 from app.guide import index as guide_index
 from layouts import catalog
 from layouts.table.wgmma_order import ORDER
 from layouts.table.wmma_api import FUNCTIONS
+from tests.client import Client
 
 
 def pages(text: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_every_function_and_ordering_has_a_page() -> None:
     assert all(topic.summary.endswith(".") or topic.summary[-1].isalnum() for topic in topics.topics())
 
 
-def test_the_search_shows_them(client: TestClient) -> None:
+def test_the_search_shows_them(client: Client) -> None:
     page = client.get("/instructions", params={"q": "wgmma.fence"}).text
     assert (
         'href="/guide/wgmma.fence" id="guess"' in page
@@ -76,14 +76,14 @@ def test_the_search_shows_them(client: TestClient) -> None:
     assert "Nothing matches" in client.get("/instructions", params={"q": "zz"}).text
 
 
-def test_addresses_of_instructions_that_are_topics_lead_there(client: TestClient) -> None:
+def test_addresses_of_instructions_that_are_topics_lead_there(client: Client) -> None:
     for address in ("/i/wgmma.fence.sync.aligned", "/go?ptx=wgmma.fence.sync.aligned;", "/i/fence.proxy.async"):
         answer = client.get(address, follow_redirects=False)
         assert answer.status_code == 303 and answer.headers["location"].startswith("/guide/"), address
     assert client.get("/i/nonsense").status_code == 404 and client.get("/i/wgmma.fence.json").status_code == 404
 
 
-def test_the_api(client: TestClient) -> None:
+def test_the_api(client: Client) -> None:
     every = client.get("/api/v1/topics").json()
     assert every["count"] == len(every["topics"]) == len(topics.topics())
     assert (
@@ -94,13 +94,13 @@ def test_the_api(client: TestClient) -> None:
     assert client.get("/api/v1/topics", params={"q": "x" * 2001}).status_code == 422
 
 
-def test_the_guide_lists_every_page_with_its_sentence(client: TestClient) -> None:
+def test_the_guide_lists_every_page_with_its_sentence(client: Client) -> None:
     text = client.get("/guide").text
     for topic in topics.topics():
         assert f'href="{topic.page}"' in text
 
 
-def test_a_typed_instruction_is_read_word_by_word(client: TestClient) -> None:
+def test_a_typed_instruction_is_read_word_by_word(client: Client) -> None:
     own = client.get("/guide/read-ptx").text
     assert "type of B&#x27;s elements" in own or "type of B's elements" in own
     typed = client.get("/guide/read-ptx", params={"ptx": "wgmma.mma_async.m64n8k16.f32.f16.f16"}).text
@@ -125,7 +125,7 @@ def test_a_typed_instruction_is_read_word_by_word(client: TestClient) -> None:
         ("mma.m16n8k256.row.col.s32.b1.b1.s32.and.popc", []),
     ],
 )
-def test_an_instruction_leads_to_its_pages(client: TestClient, ptx: str, related: list[str]) -> None:
+def test_an_instruction_leads_to_its_pages(client: Client, ptx: str, related: list[str]) -> None:
     assert [topic.page.removeprefix("/guide/") for topic in topics.of(catalog.find(ptx))] == related
     page = client.get(f"/i/{ptx}").text
     assert (
@@ -134,7 +134,7 @@ def test_an_instruction_leads_to_its_pages(client: TestClient, ptx: str, related
     )
 
 
-def test_the_rest_of_a_family_keeps_the_other_filters(client: TestClient) -> None:
+def test_the_rest_of_a_family_keeps_the_other_filters(client: Client) -> None:
     page = client.get("/instructions?type=f16&target=sm_90a&part=rows").text
     assert re.findall(r'class="more"><a href="([^"]*)"', page) == [
         "/instructions?family=wgmma&amp;type=f16&amp;target=sm_90a",

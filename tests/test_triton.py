@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import linear
@@ -18,6 +17,7 @@ from layouts.reader.ttgir import module
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.tv import tv
 from layouts.triton import linear as linear_of
+from tests.client import Client
 from tests.held import holding
 from tests.oracle.triton import Case, answers
 
@@ -196,7 +196,7 @@ def test_lanes_and_columns_of_tensor_memory() -> None:
     older = triton_layout("#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>", (128, 64), 16)
     newer = triton_layout("#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 2>", (128, 64), 16)
     assert older.linear == newer.linear
-    answer = TestClient(create_app()).post("/api/v1/layouts/triton", json={
+    answer = Client(create_app()).post("/api/v1/layouts/triton", json={
         "text": "#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>", "shape": [128, 64],
         "element_bits": 16,
     }).json()  # fmt: skip
@@ -398,7 +398,7 @@ def test_a_tensor_is_bounded_whatever_its_bases() -> None:
 
 
 def test_no_text_ends_the_server() -> None:
-    client = TestClient(create_app())
+    client = Client(create_app())
     texts = replaced()
     some = random.Random(3).sample(texts, 40)
     for text in (*some, "#ttg.dot_op<{opIdx = [0], parent = " + MMA + "}>", texts[0]):

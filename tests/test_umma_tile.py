@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.tiles import presets
@@ -22,6 +21,7 @@ from layouts.tiles import umma_code
 from layouts.tiles.chained import chained
 from layouts.tiles.mma import tiled_mma
 from layouts.tiles.umma import TiledUmma, tiled_umma
+from tests.client import Client
 from tests.command import lanescope
 from tests.held import holding
 from tests.oracle import tiled, umma
@@ -30,7 +30,7 @@ held_answers = holding(
     "tiled_umma spelled.read umma_atom.made umma_code.template umma_code.operation chained tiled_mma umma_atom.stem"
 )
 
-CLIENT = TestClient(create_app())
+CLIENT = Client(create_app())
 K, MN = "UMMA::Major::K", "UMMA::Major::MN"
 SS = f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K}, {K}>"
 PAIR = f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K}, {K}>"

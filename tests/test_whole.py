@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.gpu import runs, whole
 from app.gpu.device import Product
@@ -20,6 +19,7 @@ from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.planning import plan
+from tests.client import Client
 from tests.command import lanescope
 from tests.test_kernel import CASES, F16, WORKED, made
 
@@ -109,7 +109,7 @@ def test_steps_add_up_to_the_product(case: tuple[str, str, str, str]) -> None:
     assert "D[19,5]: C + sum" in text(found)
 
 
-def test_steps_show_where_a_wrong_descriptor_reads(client: TestClient) -> None:
+def test_steps_show_where_a_wrong_descriptor_reads(client: Client) -> None:
     """The factors of D[1,2] come from other bytes than those A lies at, and D is not NumPy's."""
     link = f"/steps/{F16}.json?a=swizzle=128B,descriptor=0x8000004000010000&row=1&col=2"
     found = client.get(link).json()
@@ -145,7 +145,7 @@ def test_requests_are_checked_before_anything_runs() -> None:
     assert told["a"] == {"from": "shared", "major": "MN"} and told["b"] == told["d"] == {} and runs.check(told) == told
 
 
-def test_over_http_and_in_a_shell(client: TestClient) -> None:
+def test_over_http_and_in_a_shell(client: Client) -> None:
     body = {
         "kind": "mma",
         "instruction": F16,

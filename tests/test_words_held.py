@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.instruction import facts as about
 from app.main import create_app
@@ -18,6 +17,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.planning import plan
 from layouts.render import kernel
+from tests.client import Client
 from tests.held import held
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
@@ -84,7 +84,7 @@ def test_what_a_run_that_differs_is_called(stored: Any) -> None:
     lines = []
     for name in FILES:
         stored(name)
-        with TestClient(create_app()) as client:
+        with Client(create_app()) as client:
             for ptx in (F16, WGMMA):
                 page = client.get(f"/i/{ptx}").text
                 shown = re.findall(r'<span class="(badge [\w ]+)"[^>]*>([^<]*)</span>', page[: page.index("<section")])

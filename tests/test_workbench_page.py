@@ -11,25 +11,25 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from starlette.testclient import TestClient
 
 from app.read import bench as benches
 from layouts import workbench
 from layouts.errors import LayoutError
 from tests.benches import CASES
+from tests.client import Client
 from tests.command import lanescope
 
 TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
 RIGHT = next(case.text for case in CASES if case.title == "K-major, 128B, all right")
 
 
-def page_of(client: TestClient, text: str, **more: str) -> str:
+def page_of(client: Client, text: str, **more: str) -> str:
     answer = client.get("/read", params={"text": text, **more}, follow_redirects=False)
     assert answer.status_code == 200
     return unescape(answer.text)
 
 
-def test_the_answer_keeps_its_contract_and_gains_the_bench(client: TestClient) -> None:
+def test_the_answer_keeps_its_contract_and_gains_the_bench(client: Client) -> None:
     told = client.post("/api/v1/read", json={"text": TEXT}).json()
     assert {"kind", "title", "link", "facts", "also", "notices"} <= set(told)
     made = told["bench"]
@@ -64,7 +64,7 @@ def test_a_character_without_room_moves_no_mark(at: int) -> None:
 
 
 @pytest.mark.parametrize("page", ["/", "/read?text=nothing+known"])
-def test_a_long_text_is_verified_from_every_paste_box_without_scripts(client: TestClient, page: str) -> None:
+def test_a_long_text_is_verified_from_every_paste_box_without_scripts(client: Client, page: str) -> None:
     """A form sends an address of more than 8 KiB as GET, which a server refuses."""
     form = re.search(r'<form action="/read"([^>]*)class="card paste"', client.get(page).text)
     assert form
@@ -74,14 +74,14 @@ def test_a_long_text_is_verified_from_every_paste_box_without_scripts(client: Te
     assert answer.status_code == 200 and "K steps 4 to 7 of A read past the swizzle atom" in unescape(answer.text)
 
 
-def test_the_operands_of_several_instructions_are_told_apart(client: TestClient) -> None:
+def test_the_operands_of_several_instructions_are_told_apart(client: Client) -> None:
     two = TEXT + "\n" + RIGHT.replace("make_desc", "other_desc")
     shown = re.sub(r"\s+", " ", page_of(client, two))
     assert "Operand A of wgmma.m64n64k16.f32.f16.f16" in shown and "A and B of m64n128k16 read past" in shown
     assert "Operand A, every step" in re.sub(r"\s+", " ", page_of(client, TEXT))
 
 
-def test_every_link_of_the_bench_opens(client: TestClient) -> None:
+def test_every_link_of_the_bench_opens(client: Client) -> None:
     for text in (TEXT, RIGHT, *(c.text for c in CASES if c.title in ("stages", "MN-major B of 128, two panels"))):
         made = client.post("/api/v1/read", json={"text": text}).json()["bench"]
         links = {p["link"] for p in made["pieces"]} | {s["link"] for o in made["operands"] for s in o["steps"][::5]}
@@ -89,7 +89,7 @@ def test_every_link_of_the_bench_opens(client: TestClient) -> None:
             assert client.get(link).status_code == 200, link
 
 
-def test_a_step_s_page_says_what_the_bench_says(client: TestClient) -> None:
+def test_a_step_s_page_says_what_the_bench_says(client: Client) -> None:
     compared = 0
     for case in CASES[::3]:
         for one in client.post("/api/v1/read", json={"text": case.text}).json().get("bench", {}).get("operands", ()):
@@ -104,7 +104,7 @@ def test_a_step_s_page_says_what_the_bench_says(client: TestClient) -> None:
     assert compared > 15
 
 
-def test_what_is_assumed_can_be_given(client: TestClient) -> None:
+def test_what_is_assumed_can_be_given(client: Client) -> None:
     def a_of(**assume: str) -> dict[str, object]:
         told = client.post("/api/v1/read", json={"text": TEXT, "assume": assume})
         assert told.status_code == 200, told.text
@@ -123,7 +123,7 @@ def test_what_is_assumed_can_be_given(client: TestClient) -> None:
     assert client.post("/api/v1/read", json={"text": TEXT, "assume": []}).status_code == 422
 
 
-def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: TestClient) -> None:
+def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: Client) -> None:
     shown = page_of(client, TEXT)
     assert "<h2>K steps 4 to 7 of A read past the swizzle atom</h2>" in shown
     marks = re.findall(r'<mark class="(k-\w+)( wrong)?"[^>]*>([^<]*)</mark>', shown)
@@ -141,13 +141,13 @@ def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: TestClie
     assert 'class="verdict ok"' in right and 'class="cause"' not in right
 
 
-def test_a_wrong_value_stands_beside_the_bench(client: TestClient) -> None:
+def test_a_wrong_value_stands_beside_the_bench(client: Client) -> None:
     answer = client.get("/read", params={"text": TEXT, "at.sA": "nowhere"})
     assert answer.status_code == 422 and "nowhere" in answer.text and 'aria-invalid="true"' in answer.text
     assert "K steps 4 to 7 of A" in answer.text
 
 
-def test_a_posted_text_leads_to_its_address(client: TestClient) -> None:
+def test_a_posted_text_leads_to_its_address(client: Client) -> None:
     def sent(text: str, **more: str) -> str:
         answer = client.post("/read", data={"text": text, **more}, follow_redirects=False)
         assert answer.status_code == 303
@@ -164,19 +164,19 @@ def test_a_posted_text_leads_to_its_address(client: TestClient) -> None:
     assert told == client.post("/api/v1/read", json={"text": long}).json()
 
 
-def test_a_text_that_no_address_holds_is_shown_at_once(client: TestClient) -> None:
+def test_a_text_that_no_address_holds_is_shown_at_once(client: Client) -> None:
     noise = "".join(f"// {hash((n, 'x')) & (1 << 64) - 1:x}\n" for n in range(1800))
     answer = client.post("/read", data={"text": TEXT + noise}, follow_redirects=False)
     assert answer.status_code == 200 and "K steps 4 to 7 of A read past" in answer.text
 
 
-def test_a_posted_body_that_is_no_form(client: TestClient) -> None:
+def test_a_posted_body_that_is_no_form(client: Client) -> None:
     assert client.post("/read", json={"text": "x"}).status_code == 415
     assert client.post("/read", content=b"\xff=\xff", headers={"content-type": "application/x-www-form-urlencoded"})
     assert client.post("/read", data={"text": "x" * 70000}).status_code == 422
 
 
-def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: TestClient) -> None:
+def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: Client) -> None:
     assert benches.unpacked(benches.packed(TEXT)) == TEXT
     bomb = urlsafe_b64encode(zlib.compress(b"x" * (64 << 20), 9)).decode()
     cut = benches.packed(TEXT)[:-9]
@@ -196,7 +196,7 @@ def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: TestClien
         assert answer.status_code == 422 and "no text that can be unpacked" in answer.text
 
 
-def test_plain_texts_go_where_they_went(client: TestClient) -> None:
+def test_plain_texts_go_where_they_went(client: Client) -> None:
     for text, to in (
         ("0x4000004000010100", "/descriptor/wgmma/0x4000004000010100"),
         ("wgmma.m64n8k16.f32.f16.f16", "/i/wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"),
@@ -221,14 +221,14 @@ def test_the_command_prints_the_verdict_and_the_steps(tmp_path: Path) -> None:
     assert lanescope("read", str(file)).returncode == 0
 
 
-def test_an_address_is_its_own(client: TestClient) -> None:
+def test_an_address_is_its_own(client: Client) -> None:
     made = workbench.bench(TEXT, {"at.sA": "0x800"})
     link = benches.facts(made, TEXT, {"at.sA": "0x800"}).link
     assert link == "/read?" + urlencode({"text": TEXT, "at.sA": "0x800"})
     assert "0x800" in page_of(client, TEXT, **{"at.sA": "0x800"})
 
 
-def test_code_that_the_editor_cannot_read_leads_here(client: TestClient) -> None:
+def test_code_that_the_editor_cannot_read_leads_here(client: Client) -> None:
     """The descriptor page's field takes words and short code; a function with its call is the workbench's."""
     answer = client.get("/descriptor", params={"word": TEXT}, follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"].startswith("/read?text=")
@@ -238,7 +238,7 @@ def test_code_that_the_editor_cannot_read_leads_here(client: TestClient) -> None
     assert client.post("/descriptor/read.json", json={"text": "no\ndescriptor"}).status_code == 422
 
 
-def test_applying_one_assumption_leaves_the_others_as_they_are_taken(client: TestClient) -> None:
+def test_applying_one_assumption_leaves_the_others_as_they_are_taken(client: Client) -> None:
     """The form sends every value; the address has the one that was changed."""
     code = (
         "for (int k = 0; k < 64; k += 16) { uint64_t desc_a = (((uint64_t)(pA + k) & 0x3FFFF) >> 4) | 1ull << 16"
