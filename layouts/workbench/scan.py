@@ -200,7 +200,10 @@ def layouts(text: str) -> Iterator[Layout]:
 def tiled(text: str, bits: int | None) -> Iterator[Layout]:
     """The layouts that tile_to_shape makes, as a print of them says. bits: of an element whose type is open."""
     for count, (label, span, spelled) in enumerate(smem.made(text, bits)):
-        one = cute.parse(spelled)
+        try:
+            one = cute.parse(spelled)
+        except LayoutError:  # a tile without elements
+            continue
         if count < MOST and isinstance(one.shape, tuple) and len(one.shape) in (2, 3):
             yield _layout(one, spelled, label, span)
 

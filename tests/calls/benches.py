@@ -82,6 +82,9 @@ def of_scanned() -> Iterator[Call]:
     for wide, kind, bits in product((128, 64), ("half_t", "T"), (None, 8, 16)):
         text = tiled.format(wide, kind, "_64,_64", "_4")
         yield f"tiled {wide} {kind} {bits}", lambda text=text, bits=bits: list(scan.tiled(text, bits))
+    for shape in ("_0,_64", "_64,_0"):
+        text = tiled.format(128, "half_t", shape, "_1") + tiled.format(128, "half_t", "_64,_64", "_4")
+        yield f"tiled without elements {shape}", lambda text=text: list(scan.tiled(text, None))
 
 
 # names ----------------------------------------------------------------------------------------------------------------
