@@ -300,7 +300,7 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 
 
 def reads(descriptor: Descriptor, seen: View) -> Addresses:
-    """The absolute shared-memory byte address of every element: int64 [rows, k]."""
+    """The absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
     if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
         raise LayoutError(
             "open_lbo_mode",
@@ -309,7 +309,14 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
             "descriptor",
         )
     _ = descriptor.mode  # a reserved code is refused
-    out: Addresses = reads_many(np.array([descriptor.word], dtype=np.uint64), seen, descriptor.format)[0]
+    return _reads(descriptor.word, seen, descriptor.format)
+
+
+@lru_cache(maxsize=16)
+def _reads(word: int, seen: View, form: Format) -> Addresses:
+    """Kept for a while: one verdict asks for the same word's bytes several times."""
+    out: Addresses = reads_many(np.array([word], dtype=np.uint64), seen, form)[0]
+    out.flags.writeable = False
     return out
 
 
