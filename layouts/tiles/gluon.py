@@ -277,12 +277,10 @@ def _params(facts: Mapping[str, Any], notices: Sequence[str], deep: int) -> tupl
         elif name in _WORDS:
             continue
         elif symbol := _symbol(value):
-            raise LayoutError(
-                "bad_triton",
-                f"{kind}: {name} has the symbol '{shown(symbol)}'.",
-                "Write the number in its place.",
-                "text",
-            )
+            said, hint = "symbol", "Write the number in its place."
+            if symbol[0].isdigit():  # a fraction, or of more digits than are read
+                said, hint = "number", f"Integers to {triton.MOST_SIZE}."
+            raise LayoutError("bad_triton", f"{kind}: {name} has the {said} '{shown(symbol)}'.", hint, "text")
     return kind, params, dict(facts["body"])
 
 
@@ -290,7 +288,7 @@ _WORDS = ("blockRepOrder", "ctaMode")  # parameters whose value is a word
 
 
 def _symbol(value: Any) -> str:
-    """The first name in a value that stands for a number, "" where there is none."""
+    """The first name in a value that stands for a number, or number that is not read; "" where there is none."""
     if isinstance(value, list):
         return next((found for item in value if (found := _symbol(item))), "")
     return value if isinstance(value, str) else ""
