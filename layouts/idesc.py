@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from layouts.descriptor import Notice
 from layouts.errors import LayoutError
 from layouts.kind import FORMS, Kind, Part
-from layouts.reading import choice, keys, listed, number, shown
+from layouts.reading import choice, keys, listed, number, quoted, shown
 from layouts.spelling import read_word
 from layouts.table.descriptors import TCGEN05
 from layouts.table.kinds import ALONE, KINDS, PAIR, WS
@@ -316,7 +316,7 @@ def _flag(row: Kind, part: Part, given: object) -> int:
     """0 or 1 of a flag: a boolean, a number, or a word; refused where the kind has only 0."""
     text = str(given).strip().lower()
     if text not in _TRUE:
-        raise LayoutError("bad_choice", f"{part.name} is '{shown(given)}'.", "Allowed: 0, 1.", part.name)
+        raise LayoutError("bad_choice", f"{part.name} is {quoted(given)}.", "Allowed: 0, 1.", part.name)
     if _TRUE[text] not in part.codes.values():
         names = {"K": "MN-major operands", "no": part.field.title}
         what = names[next(iter(part.codes))]

@@ -32,6 +32,11 @@ def shown(given: object, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def quoted(given: object, most: int = 40) -> str:
+    """A value that a sentence says to be wrong; one that is not there, or null, is missing."""
+    return "missing" if given is None else f"'{shown(given, most)}'"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
@@ -84,7 +89,7 @@ def number(given: object, field: str, least: int = 0, most: int | None = None, c
     if found is None or found < least or (most is not None and found > most):
         limit = f"from {least}" + (f" to {most}" if most is not None else "")
         how = ", in decimal, 0x… or 0b…" if found is None else ""
-        raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"An integer {limit}{how}.", field)
+        raise LayoutError(code, f"{name_of(field)} is {quoted(given)}.", f"An integer {limit}{how}.", field)
     return found
 
 
@@ -144,7 +149,7 @@ def choice(given: object, field: str, allowed: Collection[str], code: str = "bad
             if word.lower() == given.strip().lower():
                 return word
     told = ", ".join(filter(None, allowed))
-    raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"Allowed: {told}.", field)
+    raise LayoutError(code, f"{name_of(field)} is {quoted(given)}.", f"Allowed: {told}.", field)
 
 
 def name_of(field: str) -> str:

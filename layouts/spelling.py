@@ -16,7 +16,7 @@ import re
 
 from layouts.errors import LayoutError
 from layouts.expression import LONGEST, Value, evaluate
-from layouts.reading import LONGEST_NUMBER, SUFFIX, digits, shown
+from layouts.reading import LONGEST_NUMBER, SUFFIX, digits, quoted, shown
 
 _BETWEEN = r"(?:[_'`]|\s+)?"
 _HEX = re.compile(rf"(0[xX])?([0-9a-fA-F](?:{_BETWEEN}[0-9a-fA-F])*)({SUFFIX})")
@@ -47,7 +47,7 @@ def read_word(given: object, field: str = "descriptor") -> Value:
     if isinstance(given, int) and not isinstance(given, bool):
         return Value(_fits(given, shown(given), field), "unsigned long")
     if not isinstance(given, str):
-        raise LayoutError("bad_word", f"{field} is '{shown(given)}'.", HINT, field)
+        raise LayoutError("bad_word", f"{field} is {quoted(given)}.", HINT, field)
     if len(given) > LONGEST:
         raise LayoutError("bad_word", f"{field} has {len(given)} characters.", f"At most {LONGEST}.", field)
     text = given.strip()

@@ -14,7 +14,7 @@ from layouts import cute
 from layouts.descriptor import MOST_SHARED
 from layouts.errors import LayoutError
 from layouts.format import Format
-from layouts.reading import choice, keys, number, shown
+from layouts.reading import choice, keys, number, quoted, shown
 from layouts.swizzle import Mode, Swizzle
 from layouts.table.descriptors import WGMMA
 from layouts.tiling import SWIZZLED_BY, Tile
@@ -189,7 +189,7 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) 
     """
     text = spec.get("layout", "")
     if not isinstance(text, str):
-        raise LayoutError("bad_cute", f"layout is '{shown(text)}'.", CUTE_HINT, "layout")
+        raise LayoutError("bad_cute", f"layout is {quoted(text)}.", CUTE_HINT, "layout")
     read = cute.parse(text)
     bits = _unit_bits(spec, read, element_bits)
     if not isinstance(read.shape, tuple) or len(read.shape) != 2:

@@ -18,7 +18,7 @@ from layouts.instruction import Instruction
 from layouts.options import read
 from layouts.plan import Plan
 from layouts.planning import FROM, SIDES, plan, plannable
-from layouts.reading import choice, keys, number, shown, table
+from layouts.reading import choice, keys, number, quoted, table
 from layouts.spelling import read_word
 from layouts.tiling import DEFAULT_ORDER
 
@@ -79,7 +79,7 @@ def place(given: Mapping[str, Any], backend: str) -> Json:
         if name not in given or given[name] == "":
             continue
         if not (found := re.fullmatch(pattern, str(given[name]), re.A)):
-            raise LayoutError(f"bad_{name}", f"{name} is '{shown(given[name])}'.", allowed, name)
+            raise LayoutError(f"bad_{name}", f"{name} is {quoted(given[name])}.", allowed, name)
         out[name] = found[1]
     if out and backend == "numpy":
         raise LayoutError(

@@ -9,7 +9,7 @@ from layouts.algebra import Tiler
 from layouts.cute import CuteLayout
 from layouts.cutetext import read_layout, read_tiler
 from layouts.errors import LayoutError
-from layouts.reading import shown
+from layouts.reading import quoted, shown
 from layouts.tiles.arguments import least_size
 from layouts.tiles.mma import MOST_THREADS, MOST_VALUES, TiledMMA
 
@@ -33,7 +33,7 @@ def of_map(given: str | CuteLayout, tiler: object) -> Made:
     found = read_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
     if not isinstance(found, tuple) or len(found) != 2 or any(not isinstance(one, int | CuteLayout) for one in found):
         raise LayoutError(
-            "bad_layout", f"tiler_mn is '{shown(tiler, 80)}': not a size or a layout for rows and for columns.",
+            "bad_layout", f"tiler_mn is {quoted(tiler, 80)}: not a size or a layout for rows and for columns.",
             "e.g. (32,16), or ((8,2,2):(1,16,8),16:1).", "tiler_mn",
         )  # fmt: skip
     if read.modes[0].size > MOST_THREADS or read.size > MOST_VALUES:
