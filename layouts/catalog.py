@@ -202,7 +202,7 @@ def find(text: str) -> Instruction:
     >>> find("mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, ...").ptx
     'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
     """
-    opcode = opcode_of(text)
+    opcode = opcode_of(text if isinstance(text, str) else reading.text(text, "ptx"))
     if not opcode:
         raise LayoutError(
             "unknown_instruction",

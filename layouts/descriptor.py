@@ -20,6 +20,7 @@ from layouts.bits import hex_word
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.instruction import Instruction
+from layouts.reading import quoted
 from layouts.showing import Shown
 from layouts.swizzle import Mode, xor
 from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
@@ -61,10 +62,16 @@ SOURCE = WGMMA.source
 
 @dataclass(frozen=True, slots=True)
 class Descriptor(Shown):
-    """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept as they are."""
+    """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept as they are. LayoutError `bad_word` for what
+    is no integer of 64 bits; layouts.spelling reads text.
+    """
 
     word: int
     format: Format = WGMMA
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.word, int) or self.word >> 64:
+            raise LayoutError("bad_word", f"word is {quoted(self.word)}.", "An integer from 0 to 2**64 - 1.", "word")
 
     def amount(self, name: str) -> int:
         """What a field says, in bytes where it holds bytes."""

@@ -314,6 +314,7 @@ def calls() -> list[Call]:
         )
     out += [
         ("mode 7B", lambda: mode("7B")), ("type f17", lambda: dtype("f17")),
+        *[(f"the word {word}", lambda word=word: desc.Descriptor(word)) for word in (-1, 1 << 64, None)],
         ("view of operand c", lambda: desc.view(wg, "c", "K")), ("view of major M", lambda: desc.view(wg, "a", "M")),
         ("tile of major M", lambda: Tile(16, "M", mode("128B"), 64, 64)),
         ("tile swizzled by row", lambda: Tile(16, "K", mode("128B"), 64, 64, swizzle_by="row")),

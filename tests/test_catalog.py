@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -57,6 +58,13 @@ def test_finds_every_spelling(text: str, ptx: str) -> None:
 def test_finds_every_instruction_by_its_text(i: object, short: bool) -> None:
     text = i.ptx.replace(".sync.aligned", "") if short else i.ptx  # type: ignore[attr-defined]
     assert catalog.find(text) is i
+
+
+@pytest.mark.parametrize(("what", "says"), [(None, "missing"), (5, "5"), (["mma"], "a list")])
+def test_what_is_no_text_is_refused(what: Any, says: str) -> None:
+    with pytest.raises(LayoutError, match=f"^ptx is {says}. Give text.$") as caught:
+        catalog.find(what)
+    assert caught.value.field == "ptx"
 
 
 @pytest.mark.parametrize(

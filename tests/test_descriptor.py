@@ -399,3 +399,11 @@ def test_bank_conflicts_of_core_matrices() -> None:
     turned = View(64, 16, 16, "MN")
     tile = Tile(16, "MN", mode("64B"), 64, 16)
     assert desc.bank_ways(reads(tile.descriptor(), turned), turned) == 1
+
+
+@pytest.mark.parametrize("word", [-1, 1 << 64, "0x40", None, 64.0])
+def test_a_word_has_64_bits(word: Any) -> None:
+    assert Descriptor((1 << 64) - 1).word == (1 << 64) - 1 and Descriptor(0).word == 0
+    with pytest.raises(LayoutError, match=r"^word is .* An integer from 0 to 2") as refused:
+        Descriptor(word)
+    assert (refused.value.code, refused.value.field) == ("bad_word", "word")
