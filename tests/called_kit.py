@@ -44,6 +44,12 @@ def of_errors() -> Iterator[Call]:
     for status in (400, 404, 405, 415):
         asked = (status, "P" * 70, "/x" * 70, "GET, HEAD", "It was so.")
         yield f"of router {status}", partial(told, errors.of_router, *asked)
+    for path in (
+        "/mma.m16n8k16.row.col.f32.f16.f16.f32",
+        "/x/LDMATRIX.sync.aligned.m8n8.x4.shared.b16",
+        "/mma.m16n8k17",
+    ):
+        yield f"of router {path}", partial(told, errors.of_router, 404, "GET", path, "GET", "Not found")
     yield "missing", partial(told, errors.missing, {"type": "missing", "loc": ("query", "from")})
     labels = {"mn": "Tile M or N", "a": "A stored", "storage.k": "Tile K"}
     for field, message in product(("", "mn", "k", "storage.k", "a.swizzle", "q.swizzle", "a"),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from app.kit.fact import Says, fact, sometimes
 from app.kit.media import FORMS
+from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.reading import shown
 
@@ -77,9 +78,12 @@ def missing(error: dict[str, Any]) -> LayoutError:
 
 def of_router(status: int, method: str, path: str, allowed: str, detail: str) -> LayoutError:
     """What the router refuses: an address, or a method of one that allows others."""
+    named = catalog.known(path) if status == 404 else None
     path, code = shown(path, 120), CODES.get(status, "http_error")
     if status == 405:
         return LayoutError(code, f"{path} takes no {shown(method)}.", f"Allowed: {allowed}. See /docs.")
     if status == 404:
+        if named:
+            return LayoutError(code, f"There is nothing at {path}.", f"The instruction's page is /i/{named.ptx}.")
         return LayoutError(code, f"There is nothing at {path}.", "The catalogue is at /instructions, the API at /docs.")
     return LayoutError(code, f"{path}: {detail}", "See /docs.")
