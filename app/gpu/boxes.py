@@ -33,7 +33,7 @@ extern "C" __global__ void k(unsigned char* out, const unsigned char* map, const
   __shared__ __align__(8) unsigned long long barrier;
   const unsigned window = (unsigned)__cvta_generic_to_shared(shared);
   const unsigned bar = (unsigned)__cvta_generic_to_shared(&barrier);
-  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) shared[i] = 0xEE;
+  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) shared[i] = @UNTOUCHED@;
   if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bar));
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
@@ -59,7 +59,8 @@ def source(rank: int) -> str:
     """The kernel that loads one box of a tensor of this rank and returns shared memory."""
     places = ", ".join(f"%{3 + n}" for n in range(rank))
     given = ", ".join(f'"r"(at[{n}])' for n in range(rank))
-    return KERNEL.replace("@RANK@", str(rank)).replace("@PLACES@", places).replace("@GIVEN@", given)
+    filled = KERNEL.replace("@UNTOUCHED@", f"0x{UNTOUCHED:X}")
+    return filled.replace("@RANK@", str(rank)).replace("@PLACES@", places).replace("@GIVEN@", given)
 
 
 @dataclass(frozen=True)
