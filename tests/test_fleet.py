@@ -423,10 +423,3 @@ def test_tls_lets_in_who_has_a_certificate_and_nobody_else(tmp_path: Path) -> No
                 assert refused(stranger, request()).code == "no_scheduler"
     finally:
         site.end()
-
-
-def test_a_server_without_a_scheduler_loads_no_dask() -> None:
-    code = (
-        "import sys, app.main, app.cli; app.cli.attach(); sys.exit(not {'dask', 'distributed'}.isdisjoint(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
