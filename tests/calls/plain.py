@@ -13,6 +13,8 @@ from layouts.cute import CuteLayout
 from layouts.cutetext import read_layout
 from layouts.descriptor import Descriptor, View, encode
 from layouts.pasted import legible
+from layouts.reader import sass
+from layouts.render import wgmma_order
 from layouts.storage import storage
 from layouts.swizzle import MODES, mode
 from layouts.tiles.copy import tiled_copy
@@ -391,3 +393,12 @@ def of_fits() -> Iterator[Call]:
         for rows in (8, 64, 128):
             seen = View(rows, 16, 16, major)
             yield f"{swizzle} {major} {sbo} {rows}", partial(fits.fits, word, seen)
+
+
+def of_listings() -> Iterator[Call]:
+    """Texts of the guide as its pages show them; a listing of as many lines as are read, of one less and one more."""
+    for row in wgmma_order.PATTERNS:
+        yield row.name, lambda row=row: (row.title, row.right, row.diagnosed, row.text)
+    for rows in (4095, 4096):
+        text = "HMMA.16816.F32 R4, R8, R10, R4 ;\n" * rows + "LDSM.16.M88.4 R4, [R8] ;"
+        yield f"{rows} lines and another", lambda text=text: [one.title for one in sass.read(text)]

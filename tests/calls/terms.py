@@ -57,6 +57,12 @@ def of_terms() -> Iterator[Call]:
             yield f"{text!r:.70} {alone}", partial(term, text, alone)
     for deep in (DEEPEST - 2, DEEPEST - 1, DEEPEST, DEEPEST + 1):
         yield f"{deep} brackets", lambda deep=deep: terms.of("").__class__("(" * deep + "1" + ")" * deep).term(0)
+    for text in (
+        " + ".join("1" * 3 * DEEPEST),
+        f"f({', '.join('1' * 3 * DEEPEST)})",
+        f"[{', '.join(['(1)'] * 2 * DEEPEST)}]",
+    ):
+        yield f"{text:.20} of {len(text)}", partial(term, text, True)
     for op in ("+", "-", "*", "/", "//", "%", "<<", "|"):
         for left, right in (
             (7, 2),
