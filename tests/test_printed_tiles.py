@@ -147,7 +147,7 @@ def test_calls_with_comments_and_what_is_given_beside_them() -> None:
         (lambda: tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "((16,3,2):(1,32,16),_,_)").c,
          "permutation", r"M: the permutation \(16,3,2\)", "16 and then 2 divide"),
         (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)", tiler_mn="(8,8)"), "tiler_mn", "element 127", "128"),
-        (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)"), "tiler_mn", "not a size", "e.g."),
+        (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)"), "tiler_mn", "is missing", "A size or"),
         (lambda: tiled_copy("universal", layout_tv="32:1", tiler_mn="(8,4)"), "layout_tv", "two modes", "e.g."),
         (lambda: tiled_copy("make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, T>{}, Layout<Shape<_32,_8>>{},"
                             " Layout<Shape<_1,_4>>{})"), "element_bits", "leaves open: element_bits", "beside it"),

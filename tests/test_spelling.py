@@ -45,7 +45,7 @@ def test_words_in_every_spelling(text: Any, value: int) -> None:
         ("-1", "negative"), (-1, "negative"), ("", "not a number"), ("0xzz", "not a number"), ("0x", "not a number"),
         ("0dff", "not a number"), ("0x_1", "not a number"), ("１", "not a number"),
         ("f" + "0" * 16, "68 bits"), ("18446744073709551616", "65 bits"), (1 << 64, "65 bits"),
-        (1 << 4000, "more than 64"), ("null", "not a number"), (None, "'null'"),
+        (1 << 4000, "more than 64"), ("null", "not a number"), (None, "word is missing"),
         (True, "'true'"), (1e18, r"'1e\+18'"), (float("nan"), "'nan'"), ([], "a list"), ("9" * 5000, "5000 characters"),
         ("0" * 1000, "1000 characters"),
         ("4000004000010100ull", "decimal to a C"), ("4000004000010100;", "decimal to a C"),

@@ -69,6 +69,8 @@ REFUSED = (
     "/smem?mn=7",
     "/smem.svg?mn=7",
     "/api/v1/instructions?q=mma.m9",
+    "/nothing",
+    f"/{M16}",
 )
 # What may run on the event loop: the server's own plumbing, waiting for the device's worker, and errors.
 PLUMBING = {

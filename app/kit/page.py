@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -170,9 +171,10 @@ def install(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         if "GET" in headers.get("Allow", ""):
             headers["Allow"] += ", HEAD"
-        refused = errors.of_router(
-            error.status_code, request.method, address(request.scope), headers.get("Allow", ""), error.detail
-        )
+        refused = await run_in_threadpool(  # it looks whether the address is a PTX text
+            errors.of_router,
+            error.status_code, request.method, address(request.scope), headers.get("Allow", ""), error.detail,
+        )  # fmt: skip
         return answer(request, error.status_code, refused, headers)
 
 

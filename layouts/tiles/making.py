@@ -33,8 +33,8 @@ def of_map(given: str | CuteLayout, tiler: object) -> Made:
     found = read_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
     if not isinstance(found, tuple) or len(found) != 2 or any(not isinstance(one, int | CuteLayout) for one in found):
         raise LayoutError(
-            "bad_layout", f"tiler_mn is {quoted(tiler, 80)}: not a size or a layout for rows and for columns.",
-            "e.g. (32,16), or ((8,2,2):(1,16,8),16:1).", "tiler_mn",
+            "bad_layout", f"tiler_mn is {quoted(tiler, 80)}.",
+            "A size or a layout for rows and one for columns: (32,16), or ((8,2,2):(1,16,8),16:1).", "tiler_mn",
         )  # fmt: skip
     if read.modes[0].size > MOST_THREADS or read.size > MOST_VALUES:
         raise LayoutError(
