@@ -273,7 +273,7 @@ class _Doubts:
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:
-                self.tried[key] = bench(self.text, chosen, PATIENCE, copied=False)
+                self.tried[key] = bench(self.text, chosen, PATIENCE, copied=False, why=False)
             except LayoutError:
                 self.tried[key] = None
         return self.tried[key]

@@ -78,14 +78,7 @@ def verify(
     notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first
     cause. computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
     """
-    for name, at, size, extent in (("mn", mn, seen.rows, stored.mn), ("k", k, seen.k, stored.k)):
-        if at < 0 or (extent is not None and at + size > extent):
-            raise LayoutError(
-                "bad_slice",
-                f"The slice {name} {at} … {at + size - 1} does not lie in the stored {extent}.",
-                f"The instruction takes {size} of {name}.",
-                f"slice.{name}",
-            )
+    inside(seen, stored, mn, k)
     expected = expected_reads(stored, seen, mn, k)
     if descriptor.mode_code not in descriptor.format.codes.values():
         return _reserved_mode(descriptor, seen, stored, expected)
@@ -98,6 +91,18 @@ def verify(
     else:
         causes = diagnose(descriptor, seen, stored, mn, k, expected, computed)
     return Verdict(read, expected, tuple(causes), formed)
+
+
+def inside(seen: View, stored: Storage, mn: int, k: int) -> None:
+    """Refuse a slice that does not lie in what is stored: LayoutError `bad_slice`."""
+    for name, at, size, extent in (("mn", mn, seen.rows, stored.mn), ("k", k, seen.k, stored.k)):
+        if at < 0 or (extent is not None and at + size > extent):
+            raise LayoutError(
+                "bad_slice",
+                f"The slice {name} {at} … {at + size - 1} does not lie in the stored {extent}.",
+                f"The instruction takes {size} of {name}.",
+                f"slice.{name}",
+            )
 
 
 def _reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:

@@ -12,7 +12,7 @@ import pytest
 from layouts import causes
 from layouts import check as engine
 from layouts.check import check as checked
-from layouts.workbench import bench
+from layouts.workbench import bench, judge
 from tests import benches
 from tests import test_reader_code as builders
 from tests.held import held_sum, said
@@ -183,6 +183,24 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
         made = checked(wrong)
         assert (not made.findings) == bool(says)
         assert any(says in one.message for one in made.open) or not says
+
+
+def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost more than all the rest: a text of many pieces took a minute."""
+    wrong, asked = planted("SWIZZLE_128B", "SWIZZLE_NONE"), []
+    told = bench(wrong, copied=False)
+    bare = bench(wrong, copied=False, why=False)
+    assert told.operands[0].wrong[0].causes and not any(s.causes for o in bare.operands for s in o.steps)
+    assert [(s.verdict, s.word) for o in bare.operands for s in o.steps] == [
+        (s.verdict, s.word) for o in told.operands for s in o.steps
+    ]
+    looked, tried = judge.causes, engine.bench
+    monkeypatch.setattr(judge, "causes", lambda *a: asked.append("causes") or looked(*a))
+    bench(wrong, copied=False)
+    own = len(asked)
+    monkeypatch.setattr(engine, "bench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
+    checked(wrong)
+    assert asked.count("bench") > 2 and asked.count("causes") == 2 * own > 0
 
 
 def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:

@@ -94,15 +94,24 @@ def test_the_statuses_of_the_command(
             main()
         except SystemExit as done:
             status = int(done.code or 0)
-        return status, capsys.readouterr().out
+        out, err = capsys.readouterr()
+        shown.append(err)
+        return status, out
 
+    shown: list[str] = []
     status, said = run(str(folder / "right.cu"))
     assert status == 0 and said == "1 file: 1 descriptor, 2 tensor maps, 8 reads verified; 0 findings, 0 undecided\n"
     status, said = run(str(folder))
     assert status == 1 and re.search(r"wrong\.cuh:\d+:\d+: error: B of wgmma.*\[k_step_missing\]\n", said)
     assert "blob.c:1:1: note: The file is not text" in said
     status, said = run(str(folder), "--json")
+    assert shown == [""] * 3
     assert status == 1 and json.loads(said)["findings"][0]["code"] == "k_step_missing"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run(str(folder), "--json") == (status, said) and "Checking files" in shown.pop()
+    run(str(folder / "right.cu"))
+    assert shown.pop() == ""
+    monkeypatch.undo()
     assert run(str(folder / "none.cu"))[0] == 2 and run(str(folder), "--json", "--sarif")[0] == 2
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from app.check.facts import Place, Report
 
 app = typer.Typer(rich_markup_mode=None)
@@ -28,7 +32,7 @@ def check(
 
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
-    told = facts.report(facts.files_of(files))
+    told = facts.report(_shown(list(facts.files_of(files))))
     if as_sarif:
         print(json.dumps(sarif.log(told), indent=1))
     elif as_json:
@@ -37,6 +41,16 @@ def check(
         _print(told)
     if told.findings:
         raise typer.Exit(1)
+
+
+def _shown(paths: list[Path]) -> Iterable[Path]:
+    """The paths; of several, a terminal shows how far the work has come and for how long it still goes on."""
+    if len(paths) == 1 or not sys.stderr.isatty():
+        return paths
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(paths, "Checking files", console=Console(stderr=True), transient=True)
 
 
 def _print(told: Report) -> None:

@@ -19,7 +19,7 @@ from layouts.reader.code.word import Linear
 from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
 from layouts.swizzle import WIDEST_PATTERN
-from layouts.verify import verify
+from layouts.verify import inside, verify
 from layouts.workbench import placed, stages
 from layouts.workbench.found import Assumed, Operand, Span, Step
 from layouts.workbench.order import Place, staged
@@ -83,10 +83,11 @@ def bases(found: Sequence[Turn], symbols: Mapping[str, int], apart: bool) -> dic
 
 def steps(
     found: Sequence[Turn], seen: View, tile: Tile | None, symbols: Mapping[str, int], base: int | None, first_k: int,
-    pitfalls: Sequence[Pitfall], by_tma: bool = False, endless: Collection[str] = (),
+    pitfalls: Sequence[Pitfall], by_tma: bool = False, endless: Collection[str] = (), why: bool = True,
 ) -> list[Step]:  # fmt: skip
     """Every turn as a step; without a tile none has a verdict. base: the tile's first byte, where one was given;
-    by_tma: a tensor map stores it, so it begins where TMA may write; endless: variables of loops with an open end.
+    by_tma: a tensor map stores it, so it begins where TMA may write; endless: variables of loops with an open end; why:
+    whether the causes of a mismatch are looked for. LayoutError for one whose slice does not lie in the tile.
     """
     apart = tile is not None and tile.mn is not None and tile.mn < extents(found, seen)[0]
     several = len({_major(turn) for turn in found} - {""}) > 1  # an immediate of its own for each instruction
@@ -126,12 +127,15 @@ def steps(
             told.add(chain)
             if step.causes:
                 continue
-            read = Descriptor(step.word)
             own_view = replace(seen, major=_major(turn) or seen.major) if several else seen
-            why = causes(read, own_view, stored, step.mn, step.k, turn.use.computed, pitfalls)
-            if turn.use.again and why:
-                why = (_again(step, why[0]), *why)
-            out[n] = replace(step, causes=why)
+            if not why:
+                inside(own_view, stored, step.mn, step.k)
+                continue
+            read = Descriptor(step.word)
+            of_step = causes(read, own_view, stored, step.mn, step.k, turn.use.computed, pitfalls)
+            if turn.use.again and of_step:
+                of_step = (_again(step, of_step[0]), *of_step)
+            out[n] = replace(step, causes=of_step)
     return out
 
 

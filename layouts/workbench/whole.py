@@ -28,20 +28,23 @@ MOST_GROUPS = 8  # instructions of one text that are verified
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
-def bench(text: str, given: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True) -> Bench:
+def bench(
+    text: str, given: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True, why: bool = True
+) -> Bench:
     """What a text holds, verified as far as it says enough.
 
     given: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
     `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, and for a value that is none; of
     another key nothing is said.
     patience: how many times as many steps code may take as a server grants it; copied: whether quotes, diffs, entities
-    and the like are read past. A source file is what it is.
+    and the like are read past. A source file is what it is. why: whether the causes of a mismatch are looked for, which
+    costs more than all the rest; without them steps have their verdicts alone.
 
     >>> bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
     text = reading.text(text, "text", LONGEST * patience)
-    made = _Making(pasted.legible(text, places=True) if copied else text, dict(given or {}), patience).made()
+    made = _Making(pasted.legible(text, places=True) if copied else text, dict(given or {}), patience, why).made()
     moved = pasted.own_places(text) if copied else None
     return made.moved(moved) if moved else made
 
@@ -49,9 +52,10 @@ def bench(text: str, given: Mapping[str, str] | None = None, patience: int = 1, 
 class _Making:
     """One text on its way to a Bench."""
 
-    def __init__(self, text: str, given: dict[str, str], patience: int) -> None:
+    def __init__(self, text: str, given: dict[str, str], patience: int, why: bool) -> None:
         self.text = text
         self.given = given
+        self.why = why
         self.pieces: list[Piece] = []
         self.stores: list[Store] = []
         self.assumed: dict[str, Assumed] = {}
@@ -323,7 +327,7 @@ class _Making:
         pitfalls = self.code.warnings if self.code else ()
         by_tma = store is not None and store.map is not None
         endless = self.code.endless if self.code else ()
-        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless)
+        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless, self.why)
         if store is not None and stored is not None and any(step.verdict == "mismatch" for step in steps):
             turned = self._turned(instruction, name, found, store, seen)
             if turned is not None:
@@ -332,7 +336,9 @@ class _Making:
                 for one in turned.assumed:
                     why = f"then every step is right but for imm-trans-{name}"
                     self._assume(replace(one, why=why) if one.key.startswith("inner.") else one)
-                steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless)
+                steps = judge.steps(
+                    found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless, self.why
+                )
         if stored is not None and any(step.verdict == "unknown" for step in steps):
             lies = stored.at(0, seen)
             side = "m" if name == "a" else "n"
@@ -369,7 +375,7 @@ class _Making:
             if not isinstance(made, Tile):
                 return None
             base, first_k = self._begin(found, name, other, made)
-            steps = judge.steps(found, other, made, self.symbols, base, first_k, ())
+            steps = judge.steps(found, other, made, self.symbols, base, first_k, (), why=False)
         except LayoutError:
             return None
         return made if steps and all(step.verdict == "match" for step in steps) else None
