@@ -45,7 +45,7 @@ def check(
 
 def _shown(paths: list[Path]) -> Iterable[Path]:
     """The paths; of several, a terminal shows how far the work has come and for how long it still goes on."""
-    if len(paths) == 1 or not sys.stderr.isatty():
+    if len(paths) < 2 or not sys.stderr.isatty():
         return paths
     from rich.console import Console
     from rich.progress import track

@@ -129,7 +129,7 @@ def steps(
                 continue
             own_view = replace(seen, major=_major(turn) or seen.major) if several else seen
             if not why:
-                inside(own_view, stored, step.mn, step.k)
+                inside(own_view, stored, step.mn, step.k)  # what looking for causes would refuse
                 continue
             read = Descriptor(step.word)
             of_step = causes(read, own_view, stored, step.mn, step.k, turn.use.computed, pitfalls)

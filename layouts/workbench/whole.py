@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from layouts import catalog, pasted, reading
-from layouts.bits import hex_word
 from layouts.descriptor import WINDOW_BYTES, View, view
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.reader.code import builders, tensor_maps
-from layouts.reader.code.builders import Builder
 from layouts.reader.code.doubts import UNSEEN
-from layouts.reader.code.evaluate import Evaluation, evaluate
-from layouts.reader.code.finding import Pitfall
-from layouts.workbench import exchanged, helpers, judge, named, pieces, placed, said, scan, sizes, uses
-from layouts.workbench.found import Assumed, Bench, Operand, Piece
+from layouts.workbench import exchanged, judge, placed, said, uses
+from layouts.workbench.contents import Contents
+from layouts.workbench.found import Assumed, Bench, Operand, Step
 from layouts.workbench.order import places
 from layouts.workbench.stores import Store, Tile, pair, tile
-from layouts.workbench.uses import Use, of_code, of_words
+from layouts.workbench.uses import Use
 
 LONGEST = 1 << 16
 MOST_GROUPS = 8  # instructions of one text that are verified
-_BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
 def bench(
@@ -49,45 +42,14 @@ def bench(
     return made.moved(moved) if moved else made
 
 
-class _Making:
+class _Making(Contents):
     """One text on its way to a Bench."""
 
     def __init__(self, text: str, given: dict[str, str], patience: int, why: bool) -> None:
-        self.text = text
-        self.given = given
+        super().__init__(text, given, patience)
         self.why = why
-        self.pieces: list[Piece] = []
-        self.stores: list[Store] = []
-        self.assumed: dict[str, Assumed] = {}
-        self.missing: list[str] = []
         self.used: set[int] = set()  # stores of the tiles so far
         self.symbols: dict[str, int] = {}
-        self.mentions = tuple(scan.mentions(text))
-        self.code: Evaluation | None = evaluate(text, patience)
-        self.helpers = helpers.called(self.code, self.mentions)
-        for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code)):
-            self.assumed[one.key] = one
-        chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
-        if chosen:
-            self.code = evaluate(text, patience, chosen)
-        if self.code and not any(m.instruction.family.by_descriptor for m in self.mentions):
-            maps = tensor_maps.named_maps(self.code)
-            if (called := named.called(self.code, (one.data_type for one in maps))) is not None:
-                self.mentions = (*self.mentions, called[0])
-                self.assumed["instruction"] = called[1]
-        self.aligned = placed.declared(text)
-        self.sizes: list[Assumed] = []
-        self.doubtful: dict[int, list[Pitfall]] = {}
-        if self.code:
-            taken = sizes.taken(self.code, self._reads(), self.given)
-            self.sizes = [one for _, one in taken]
-            self.code = sizes.put(self.code, {size: int(one.value) for size, one in taken})
-
-    def _reads(self) -> Instruction | None:
-        """The first instruction of the text that reads a descriptor, or the one that was given."""
-        if "instruction" in self.given:
-            return catalog.named(self.given["instruction"], "instruction")
-        return next((m.instruction for m in self.mentions if m.instruction.family.by_descriptor), None)
 
     def made(self) -> Bench:
         found = self._read()
@@ -122,72 +84,6 @@ class _Making:
         """What is unusual in the code of a piece; of one whose reads were verified only what they cannot say."""
         own = self.doubtful.get(piece, ())
         return tuple(dict.fromkeys(one.message for one in own if not verified or one.code in UNSEEN))
-
-    # what the text holds ----------------------------------------------------------------------------------------------
-
-    def _read(self) -> list[Use]:
-        """The pieces, and every use of a descriptor."""
-        for one in tensor_maps.named_maps(self.code) if self.code else ():
-            self.stores.append(Store(len(self.pieces), map=one))
-            self.pieces.append(pieces.of_map(one))
-        inside = [piece.spans[0] for piece in self.pieces]
-        reads = self._reads()
-        open_bits = reads.operand("a").element.bits if reads else None
-        for layout in (*scan.layouts(self.text), *scan.tiled(self.text, open_bits)):
-            if not any(a <= layout.span[0] < b for a, b in inside):
-                self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
-                title = layout.whole if len(layout.whole) <= 80 else layout.whole[:79] + "…"
-                facts = {"cute": layout.whole, "label": layout.label}
-                said = (layout.overlap,) if layout.overlap else ()
-                self.pieces.append(Piece("layout", title, (layout.span,), facts, said))
-        found = list(builders.of_evaluation(self.code)) if self.code else []
-        taken = of_code(self.code, self.mentions) if self.code else []
-        self.built: list[tuple[int, Builder]] = []
-        alike: dict[tuple[Any, ...], list[Builder]] = {}
-        for builder in found:
-            alike.setdefault(pieces.alike(builder), []).append(builder)
-        for same in alike.values():
-            self.built += [(len(self.pieces), builder) for builder in same]
-            self.pieces.append(pieces.of_builders(same))
-            self.doubtful[len(self.pieces) - 1] = [doubt for builder in same for doubt in builder.doubts]
-        for head, calls in self.helpers.items():
-            if self.assumed[f"builder.{head}"].missing:
-                self.pieces.append(helpers.piece(head, calls))
-                self.missing.append(helpers.missing(head))
-        covered = [span for _, one in self.built for span in (one.span, *(s for o in one.origins.values() for s in o))]
-        printed = [w for w in scan.words(self.text) if not any(a <= w.span[0] < b for a, b in covered)]
-        self.printed = len(self.pieces)
-        labels: dict[str, list[scan.Word]] = {}
-        for word in printed:
-            labels.setdefault(scan.plain_label(word.label), []).append(word)
-        self.printed_pieces: dict[str, int] = {}
-        for label, words in labels.items():
-            self.printed_pieces[label] = len(self.pieces)
-            self.pieces.append(pieces.of_words(label, words))
-        if printed and not taken:
-            taken = of_words(printed, self.mentions)
-        seen = set()
-        for mention in self.mentions:
-            key = (mention.instruction.ptx,)
-            spans = tuple(m.span for m in self.mentions if m.instruction is mention.instruction)
-            if key not in seen:
-                seen.add(key)
-                self.pieces.append(pieces.of_mention(mention, spans))
-        return taken
-
-    def _nothing(self) -> None:
-        """Say what is missing where nothing could be verified."""
-        kinds = {piece.kind for piece in self.pieces}
-        if _BLACKWELL.search(self.text):
-            self.missing.append("tcgen05.mma reads descriptors of another format; Lanescope verifies those of wgmma.")
-        if "descriptor" not in kinds:
-            self.missing.append("The text has no matrix descriptor: paste its words, or the code that builds it.")
-        if not any(m.instruction.family.by_descriptor for m in self.mentions):
-            self.missing.append(
-                "The text does not say which wgmma reads the descriptor: paste its PTX line or its CUTLASS atom."
-            )
-
-    # verifying --------------------------------------------------------------------------------------------------------
 
     def _groups(self, taken: list[Use]) -> list[list[Use]]:
         """Uses of one instruction and its tiles in one function; those with most steps first where there are many."""
@@ -327,7 +223,11 @@ class _Making:
         pitfalls = self.code.warnings if self.code else ()
         by_tma = store is not None and store.map is not None
         endless = self.code.endless if self.code else ()
-        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless, self.why)
+
+        def judged(tile: Tile | None) -> list[Step]:
+            return judge.steps(found, seen, tile, self.symbols, base, first_k, pitfalls, by_tma, endless, self.why)
+
+        steps = judged(stored)
         if store is not None and stored is not None and any(step.verdict == "mismatch" for step in steps):
             turned = self._turned(instruction, name, found, store, seen)
             if turned is not None:
@@ -336,9 +236,7 @@ class _Making:
                 for one in turned.assumed:
                     why = f"then every step is right but for imm-trans-{name}"
                     self._assume(replace(one, why=why) if one.key.startswith("inner.") else one)
-                steps = judge.steps(
-                    found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless, self.why
-                )
+                steps = judged(stored)
         if stored is not None and any(step.verdict == "unknown" for step in steps):
             lies = stored.at(0, seen)
             side = "m" if name == "a" else "n"
@@ -405,48 +303,6 @@ class _Making:
         step = seen.k * seen.bits // 8
         k = past // step * seen.k if seen.major == "K" and not past % step and past < mode.width_bytes else 0
         return base, k
-
-    def _piece_of(self, found: list[judge.Turn]) -> int:
-        """The piece of the descriptor that a turn has."""
-        given = found[0].given
-        if found[0].use.site[0] == "word":
-            return self.printed_pieces[scan.plain_label(given.name)]
-        if given.value.known is not None:  # a number that the code spells out
-            number = hex_word(given.value.known % (1 << 64))
-            own = (n for n, piece in enumerate(self.pieces) if number in piece.facts.get("words", ()))
-            if (spelled := next(own, None)) is not None:
-                return spelled
-            if not any(one.known >> 16 == given.value.known >> 16 for _, one in self.built):
-                self.pieces.append(Piece("descriptor", number, (given.span,), {"words": [number], "name": given.name}))
-                return len(self.pieces) - 1
-        if not self.built:  # no code here builds a descriptor: what is given for one, as it is spelled
-            spelled = next((n for n, piece in enumerate(self.pieces) if piece.spans == (given.span,)), None)
-            if spelled is None:
-                title = " ".join(self.text[slice(*given.span)].split())
-                self.pieces.append(Piece("descriptor", title, (given.span,), {"name": given.name}))
-            return len(self.pieces) - 1 if spelled is None else spelled
-        upper = given.value.const >> 16
-        names = set(uses.names(given.value))
-        line, _ = uses.address(given.value)
-        start = "" if line is None else str(line) if line.terms else str(line.const)
-
-        def unlike(judged: tuple[int, Builder]) -> tuple[bool, bool, bool, bool]:
-            one = judged[1]
-            begins = {str(step.start) for step in one.steps} or {str(one.start)}
-            return (
-                one.known >> 16 != upper, start not in begins, names.isdisjoint(pieces.base(one)),
-                one.name != given.name,
-            )  # fmt: skip
-
-        return min(self.built, key=unlike)[0]
-
-    def _assume(self, one: Assumed, operand: str = "") -> None:
-        """Keep what was taken; operand: the only one, so far, that it can change."""
-        old = self.assumed.get(one.key)
-        if old is None:
-            self.assumed[one.key] = replace(one, operands=(operand,)) if operand else one
-        elif old.operands and operand not in old.operands:
-            self.assumed[one.key] = replace(old, operands=(*old.operands, operand) if operand else ())
 
 
 def _renamed(use: Use, operand: str) -> Use:

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 
 PIECES = 4
 PAUSE = 0.3  # seconds: some frames, also where the machine is busy
@@ -18,7 +19,7 @@ def pieces(page: bytes) -> list[bytes]:
     """A page behind its first form, which often stands below what follows it, and the rest in equal parts."""
     start = page.find(b"</form>", page.find(b"<main")) + len(b"</form>")
     ends = [start + (len(page) - start) * n // PIECES for n in range(PIECES + 1)]
-    return [page[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+    return [page[a:b] for a, b in pairwise([0, *ends])]
 
 
 @contextlib.contextmanager

@@ -269,7 +269,9 @@ PASTED = (
 )
 
 
-ALIKE = "“”„‟″＂‘’‚‛′‐‑‒–−⟨〈〈‹⟩〉〉›∶ː∘！～Ａｚ\xa0\u2000\u200a\u2028\u2029\u202f\u205f\u3000\u200b\ufeff\u2010é×"
+MARKS = "“”„‟″＂‘’‚‛′‐‑‒–−⟨〈〈‹⟩〉〉›∶ː∘！～Ａｚ"
+BLANKS = "\xa0\u2000\u200a\u2028\u2029\u202f\u205f\u3000\u200b\ufeff"
+ALIKE = MARKS + BLANKS + "\u2010é×"
 ENDINGS = "cu cuh h hpp hh cc cpp cxx c py inl ptx mlir ll rs cuda".split()
 LOGGED = (
     "[INFO] ", "INFO: ", "DEBUG ", "[WARN] ", "WARNING: ", "ERROR:  ", "[ERROR]: ", "FATAL ", "12:34:56 ",
