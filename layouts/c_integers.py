@@ -1,0 +1,406 @@
+"""C++'s integers as nvcc and gcc have them on 64-bit Linux (LP64), and Python's beside them.
+
+Types, literals, promotions, common types, conversions and every operator, as pure functions.
+
+ISO C++20: [basic.fundamental], [lex.icon], [lex.ccon], [conv.rank], [conv.prom], [expr.arith.conv], [expr.mul],
+[expr.shift]. An operation that C++ leaves undefined says why; its value is then what the device computes (PTX ISA 9.1,
+9.7.8.8: shift amounts are clamped; sums and products wrap), or None where the device promises none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerType:
+    """An integer type. Two are the same type where name, width and sign are: `uint64_t` is `unsigned long`.
+
+    bits: of its values, the sign among them (bool: 1; Python's int: 0, it has no end). rank: its conversion rank.
+    storage: bytes it takes. written: how the text spells it. field_bits: of a bit field of this type, else 0.
+    underlying: of an enumeration, the type of its values; scoped: whether it is an enum class.
+    """
+
+    name: str
+    bits: int
+    signed: bool
+    rank: int = field(default=0, compare=False)
+    storage: int = field(default=0, compare=False)
+    written: str = field(default="", compare=False)
+    field_bits: int = 0
+    underlying: IntegerType | None = field(default=None, compare=False)
+    scoped: bool = field(default=False, compare=False)
+
+    @property
+    def enumeration(self) -> str:
+        """The name of an enumeration, "" of another type."""
+        return self.name if self.underlying is not None else ""
+
+    @property
+    def mask(self) -> int:
+        """Ones in every bit of a value; -1 for Python's int."""
+        return (1 << self.bits) - 1 if self.bits else -1
+
+    @property
+    def least(self) -> int:
+        """The smallest value."""
+        return -1 << (self.bits - 1) if self.signed else 0
+
+    @property
+    def most(self) -> int:
+        """The largest value."""
+        return self.mask >> self.signed
+
+    @property
+    def size(self) -> int:
+        """Bytes: sizeof, and alignof on this platform."""
+        return self.storage or max(self.bits // 8, 1)
+
+    def wrap(self, value: int) -> int:
+        """Return the value that a variable of this type holds after `value` was put in.
+
+        >>> INT.wrap(1 << 31), UINT.wrap(-1), BOOL.wrap(2)
+        (-2147483648, 4294967295, 1)
+        """
+        if self.bits <= 1:
+            return int(value != 0) if self.bits else value
+        value &= self.mask
+        return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
+
+    def holds(self, value: int) -> bool:
+        """Whether a value is kept as it is."""
+        return not self.bits or self.least <= value <= self.most
+
+
+BOOL = IntegerType("bool", 1, False, 0, 1)
+CHAR = IntegerType("char", 8, True, 1, 1)
+SCHAR = IntegerType("signed char", 8, True, 1, 1)
+UCHAR = IntegerType("unsigned char", 8, False, 1, 1)
+SHORT = IntegerType("short", 16, True, 2, 2)
+USHORT = IntegerType("unsigned short", 16, False, 2, 2)
+INT = IntegerType("int", 32, True, 3, 4)
+UINT = IntegerType("unsigned int", 32, False, 3, 4)
+LONG = IntegerType("long", 64, True, 4, 8)
+ULONG = IntegerType("unsigned long", 64, False, 4, 8)
+LLONG = IntegerType("long long", 64, True, 5, 8)
+ULLONG = IntegerType("unsigned long long", 64, False, 5, 8)
+INT128 = IntegerType("__int128", 128, True, 6, 16)
+UINT128 = IntegerType("unsigned __int128", 128, False, 6, 16)
+WCHAR = IntegerType("wchar_t", 32, True, 3, 4)
+CHAR8 = IntegerType("char8_t", 8, False, 1, 1)
+CHAR16 = IntegerType("char16_t", 16, False, 2, 2)
+CHAR32 = IntegerType("char32_t", 32, False, 3, 4)
+PYTHON = IntegerType("python int", 0, True, 9)
+
+TYPES = (
+    BOOL, CHAR, SCHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, LLONG, ULLONG, INT128, UINT128, WCHAR, CHAR8,
+    CHAR16, CHAR32,
+)  # fmt: skip
+_BY_WIDTH = {True: {8: SCHAR, 16: SHORT, 32: INT, 64: LONG}, False: {8: UCHAR, 16: USHORT, 32: UINT, 64: ULONG}}
+_UNSIGNED = {CHAR: UCHAR, SCHAR: UCHAR, SHORT: USHORT, INT: UINT, LONG: ULONG, LLONG: ULLONG, INT128: UINT128}
+
+# names of typedefs → the type that each is: glibc's stdint.h and stddef.h, CUDA's cuda.h, and what kernels define
+TYPEDEFS: dict[str, IntegerType] = {
+    **{f"{'' if s else 'u'}int{bits}_t": _BY_WIDTH[s][bits] for s in (True, False) for bits in (8, 16, 32, 64)},
+    **{f"{'' if s else 'u'}int_least{bits}_t": _BY_WIDTH[s][bits] for s in (True, False) for bits in (8, 16, 32, 64)},
+    **{f"{'' if s else 'u'}int_fast{bits}_t": _BY_WIDTH[s][8 if bits == 8 else 64]
+       for s in (True, False) for bits in (8, 16, 32, 64)},
+    "size_t": ULONG, "uintptr_t": ULONG, "uintmax_t": ULONG, "ptrdiff_t": LONG, "intptr_t": LONG, "intmax_t": LONG,
+    "ssize_t": LONG, "CUdeviceptr": ULLONG, "cuuint32_t": UINT, "cuuint64_t": ULONG, "uint": UINT, "ulong": ULONG,
+    "ushort": USHORT, "uchar": UCHAR, "byte": UCHAR, "__int128_t": INT128, "__uint128_t": UINT128,
+    "u8": UCHAR, "u16": USHORT, "u32": UINT, "u64": ULONG, "i32": INT, "i64": LONG, "uint32": UINT, "uint64": ULONG,
+}  # fmt: skip
+_DISTINCT = {kind.name: kind for kind in (BOOL, WCHAR, CHAR8, CHAR16, CHAR32)}
+_QUALIFIERS = frozenset("const volatile constexpr constinit static inline typename".split())
+_WORDS = frozenset("unsigned signed int long short char __int128".split())
+
+
+@lru_cache(maxsize=1024)
+def type_named(words: str) -> IntegerType | None:
+    """Return the integer type of `unsigned long long`, `long unsigned int`, `std::uint32_t` …; None for another.
+
+    >>> type_named("long unsigned int") == type_named("uint64_t"), type_named("long long") == type_named("long")
+    (True, False)
+    """
+    parts = [word.rpartition("::")[2] for word in words.split() if word not in _QUALIFIERS]
+    if len(parts) == 1 and (found := TYPEDEFS.get(parts[0]) or _DISTINCT.get(parts[0])):
+        return replace(found, written=parts[0])
+    if not parts or not set(parts) <= _WORDS:
+        return None
+    count = {word: parts.count(word) for word in _WORDS}
+    sized = [word for word in ("char", "short", "long", "__int128") if count[word]]
+    if any(n > (2 if word == "long" else 1) for word, n in count.items()) or len(sized) > 1:
+        return None
+    if (count["signed"] and count["unsigned"]) or (count["int"] and sized and sized[0] in ("char", "__int128")):
+        return None
+    unsigned = bool(count["unsigned"])
+    if sized == ["char"]:
+        return UCHAR if unsigned else SCHAR if count["signed"] else CHAR
+    if sized == ["long"]:
+        kind = LLONG if count["long"] == 2 else LONG
+    else:
+        kind = {"short": SHORT, "__int128": INT128}.get(sized[0] if sized else "", INT)
+    return _UNSIGNED[kind] if unsigned else kind
+
+
+# literals -------------------------------------------------------------------------------------------------------------
+
+_LITERAL = re.compile(
+    r"(0[xX](?:[0-9a-fA-F]+')*[0-9a-fA-F]+|0[bB](?:[01]+')*[01]+|(?:[0-9]+')*[0-9]+)"
+    r"((?:[uU](?:ll|LL|[lLzZ])?|(?:ll|LL|[lLzZ])[uU]?)?)"
+)
+_CHARACTER = re.compile(r"(u8|[uUL])?'((?:[^'\\\n]|\\.[^'\n]*?)+)'", re.S)
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]+|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)|[^\\]", re.S)
+_ESCAPED = {"n": 10, "t": 9, "v": 11, "b": 8, "r": 13, "f": 12, "a": 7, "\\": 92, "?": 63, "'": 39, '"': 34, "e": 27}
+_PREFIXED = {"u8": CHAR8, "u": CHAR16, "U": CHAR32, "L": WCHAR}
+
+
+@lru_cache(maxsize=4096)
+def literal(text: str) -> tuple[int, IntegerType] | None:
+    """Return the value and type of an integer literal; None for what is none, or fits no type.
+
+    A decimal one without u that only unsigned long holds is that, as nvcc takes it with a warning.
+
+    >>> literal("0x3'FFFFull")[0], literal("4294967296")[1].name, literal("0xFFFFFFFF")[1].name, literal("08")
+    (262143, 'long', 'unsigned int', None)
+    """
+    match = _LITERAL.fullmatch(text)
+    if match is None or len(text) > 100:
+        return None
+    digits, suffix = match[1].replace("'", "").lower(), match[2].lower()
+    base = {"0x": 16, "0b": 2}.get(digits[:2], 8 if digits[0] == "0" else 10)
+    try:
+        value = int(digits[2:] if base in (2, 16) else digits, base)
+    except ValueError:
+        return None
+    least = {"l": LONG, "z": LONG, "ll": LLONG}.get(suffix.replace("u", ""), INT).rank
+    most = LONG.rank if "z" in suffix else LLONG.rank
+    for kind in (INT, UINT, LONG, ULONG, LLONG, ULLONG):
+        allowed = not kind.signed if "u" in suffix else kind.signed or base != 10
+        if least <= kind.rank <= most and allowed and value <= kind.most:
+            return value, kind
+    return (value, ULLONG if least == LLONG.rank else ULONG) if value <= ULONG.most and "z" not in suffix else None
+
+
+def character(text: str) -> tuple[int, IntegerType] | None:
+    r"""Return the value and type of a character literal, `'a'`, `'\n'`, `'\x41'`, `u'é'`, `'ab'`; None for another.
+
+    >>> character("'a'")[0], character(r"'\x41'")[0], character(r"'\0'")[0], character("'ab'")[0], character("L'a'")[0]
+    (97, 65, 0, 24930, 97)
+    """
+    match = _CHARACTER.fullmatch(text)
+    if match is None:
+        return None
+    codes = []
+    for part in _ESCAPE.findall(match[2]):
+        code = _escape(part)
+        if code is None:
+            return None
+        codes.append(code)
+    if match[1]:
+        kind = _PREFIXED[match[1]]
+        return (codes[0], kind) if len(codes) == 1 and codes[0] <= kind.mask else None
+    if not codes or len(codes) > 4 or any(code > 0xFF for code in codes) or not match[2].isascii():
+        return None  # gcc makes several bytes of it, and a value of its own
+    if len(codes) == 1:
+        return CHAR.wrap(codes[0]), CHAR
+    value = 0
+    for code in codes:
+        value = value << 8 | code
+    return INT.wrap(value), INT
+
+
+def _escape(part: str) -> int | None:
+    if part[0] != "\\":
+        return ord(part)
+    if part[1] in "xuU" and len(part) > 2:
+        return int(part[2:], 16)
+    if part[1] in "01234567":
+        return int(part[1:], 8)
+    return _ESCAPED.get(part[1])
+
+
+# conversions ----------------------------------------------------------------------------------------------------------
+
+
+def promoted(kind: IntegerType) -> IntegerType:
+    """Return what a type becomes as an operand: int where that holds every value, else unsigned int, and so on.
+
+    >>> promoted(USHORT).name, promoted(CHAR32).name, promoted(ULONG).name
+    ('int', 'unsigned int', 'unsigned long')
+    """
+    if kind.underlying is not None:
+        return promoted(replace(kind.underlying, field_bits=kind.field_bits) if kind.field_bits else kind.underlying)
+    if kind.field_bits:
+        whole = replace(kind, field_bits=0)
+        if kind.field_bits < 32 or (kind.field_bits == 32 and kind.signed):
+            return INT
+        return UINT if kind.field_bits == 32 else promoted(whole)
+    if kind.name in _DISTINCT and kind.bits > 1:
+        return UINT if kind == CHAR32 else INT
+    return INT if 0 < kind.bits < 32 else kind
+
+
+@lru_cache(maxsize=1024)
+def common(left: IntegerType, right: IntegerType) -> IntegerType:
+    """Return the type in which a binary operation is computed: the usual arithmetic conversions.
+
+    >>> common(INT, UINT).name, common(LONG, UINT).name, common(LLONG, ULONG).name
+    ('unsigned int', 'long', 'unsigned long long')
+    """
+    left, right = promoted(left), promoted(right)
+    if not left.bits or not right.bits:
+        return PYTHON
+    if left == right:
+        return left
+    if left.signed == right.signed:
+        return left if left.rank >= right.rank else right
+    unsigned, signed = (right, left) if left.signed else (left, right)
+    if unsigned.rank >= signed.rank:
+        return unsigned
+    return signed if signed.bits > unsigned.bits else _UNSIGNED.get(signed, unsigned)
+
+
+def arms(yes: IntegerType, no: IntegerType) -> IntegerType:
+    """Return the type of `c ? yes : no`: their own where it is the same, else the common one."""
+    return yes if yes == no else common(yes, no)
+
+
+def enumeration_type(name: str, underlying: IntegerType, scoped: bool) -> IntegerType:
+    """Return the type of an enumeration, which is one of its own."""
+    return replace(underlying, name=name, underlying=underlying, scoped=scoped, written="")
+
+
+@lru_cache(maxsize=256)
+def of_enumerators(values: tuple[int, ...]) -> IntegerType:
+    """Return the type that enumerators of an enumeration without a fixed type are promoted to."""
+    return next((t for t in (INT, UINT, LONG, ULONG) if all(t.holds(value) for value in values)), ULONG)
+
+
+# operators ------------------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """What an operator gives. value: what the device computes, None where nothing is promised. undefined: why C++ gives
+    the operation no meaning, "" where it does. exact: the value that no type would have cut.
+    """
+
+    value: int | None
+    type: IntegerType
+    undefined: str = ""
+    exact: int = 0
+
+    @property
+    def defined(self) -> int | None:
+        """The value where C++ says what it is."""
+        return None if self.undefined else self.value
+
+
+def truncated_quotient(left: int, right: int) -> int:
+    """Divide toward zero, as C does; of NumPy's integers as well.
+
+    >>> truncated_quotient(-7, 2), truncated_quotient(7, -4)
+    (-3, -1)
+    """
+    return abs(left) // abs(right) * (1 - 2 * ((left < 0) != (right < 0)))
+
+
+def truncated_remainder(left: int, right: int) -> int:
+    """Return the remainder with the dividend's sign, as C does; of NumPy's integers as well.
+
+    >>> truncated_remainder(-7, 4), truncated_remainder(7, -4)
+    (-3, 3)
+    """
+    return left - truncated_quotient(left, right) * right
+
+
+_EXACT: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": truncated_quotient,
+    "%": truncated_remainder, "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+}  # fmt: skip
+COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
+    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
+}  # fmt: skip
+MOST_SHIFT = 4096  # of Python's int
+
+
+def binary(op: str, left: int, left_type: IntegerType, right: int, right_type: IntegerType) -> Outcome:
+    """Compute `left op right` of two values of their types: + - * / % << >> & | ^, comparisons, && and ||.
+
+    >>> binary("/", -16, INT, 3, UINT).value, binary("<", -1, INT, 1, UINT).value, binary("/", 1, INT, 0, INT).value
+    (1431655760, 0, None)
+    """
+    if op in ("<<", ">>"):
+        return shift(op, left, left_type, right)
+    if op in ("&&", "||"):
+        return Outcome(int(bool(left and right) if op == "&&" else bool(left or right)), BOOL)
+    kind = common(left_type, right_type)
+    if not kind.bits:
+        return _python(op, left, right)
+    a, b = kind.wrap(left), kind.wrap(right)
+    if op in COMPARED:
+        return Outcome(int(COMPARED[op](a, b)), BOOL)
+    if op in ("/", "%") and not b:
+        return Outcome(None, kind, f"{a} {op} 0 divides by zero")
+    exact = _EXACT[op](a, b)
+    value = kind.wrap(exact)
+    if op in ("/", "%") and kind.signed and b == -1 and a == kind.least:
+        return Outcome(None, kind, f"{a} {op} -1 does not fit {kind.name}", exact)
+    undefined = f"{a} {op} {b} does not fit {kind.name}" if kind.signed and value != exact else ""
+    return Outcome(value, kind, undefined, exact)
+
+
+def shift(op: str, left: int, left_type: IntegerType, count: int) -> Outcome:
+    """Compute `left << count` or `left >> count` in the left operand's promoted type.
+
+    >>> shift("<<", 1, INT, 31).value, shift("<<", 1, INT, 62).value, shift(">>", -1, INT, 40).value
+    (-2147483648, 0, -1)
+    >>> shift("<<", 1, INT, 62).undefined
+    'a shift by 62 of a value of 32 bits'
+    """
+    kind = promoted(left_type)
+    left = kind.wrap(left)
+    if not kind.bits:
+        if not 0 <= count <= MOST_SHIFT:
+            return Outcome(None, kind, f"a shift by {count}")
+        return Outcome(left << count if op == "<<" else left >> count, kind)
+    undefined = "" if 0 <= count < kind.bits else f"a shift by {count} of a value of {kind.bits} bits"
+    by = count if 0 <= count < kind.bits else kind.bits  # shl and shr clamp the amount, which has no sign
+    exact = left << by if op == "<<" else left >> by
+    return Outcome(kind.wrap(exact) if op == ">>" or not undefined else 0, kind, undefined, exact)
+
+
+def unary(op: str, value: int, kind: IntegerType) -> Outcome:
+    """Compute + - ~ or ! of a value.
+
+    >>> unary("-", 1, UINT).value, unary("~", 0, USHORT).value, unary("!", 2, LONG).value
+    (4294967295, -1, 0)
+    """
+    if op == "!":
+        return Outcome(int(not value), BOOL)
+    made = promoted(kind)
+    exact = {"+": value, "-": -value, "~": ~value}[op]
+    undefined = f"-({value}) does not fit {made.name}" if made.signed and not made.holds(exact) else ""
+    return Outcome(made.wrap(exact), made, undefined, exact)
+
+
+def _python(op: str, left: int, right: int) -> Outcome:
+    """Python's operators over int: nothing wraps, // and % round down, / of two ints that leave a rest is no int."""
+    if op in COMPARED:
+        return Outcome(int(COMPARED[op](left, right)), BOOL)
+    if op in ("/", "//", "%") and not right:
+        return Outcome(None, PYTHON, f"{left} {op} 0 divides by zero")
+    if op == "/" and left % right:
+        return Outcome(None, PYTHON, f"{left} / {right} is no whole number")
+    if op == "**":
+        if not 0 <= right <= 64 or abs(left) > 1 << 64:
+            return Outcome(None, PYTHON, f"{left} ** {right} is too large")
+        return Outcome(left**right, PYTHON)
+    down: dict[str, Callable[[int, int], int]] = {"/": lambda a, b: a // b, "//": lambda a, b: a // b}
+    exact = (down.get(op) or (lambda a, b: a % b) if op in ("/", "//", "%") else _EXACT[op])(left, right)
+    return Outcome(exact, PYTHON, "", exact)
