@@ -51,7 +51,7 @@ def main() -> None:
     """Entry point: what the caller gave wrong is a message and status 2. Verbs of this file start without the others
     being built, which costs as much.
     """
-    from layouts.errors import LayoutError
+    from layouts.errors import LayoutError, refusing_depth
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -62,7 +62,8 @@ def main() -> None:
             if not word.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in word):
                 raise LayoutError("bad_usage", f"{word[:60]!a} is not UTF-8 text.", "Write the argument in UTF-8.", "")
         command = app if sys.argv[1:2] and sys.argv[1] in own else attach()
-        command(prog_name="lanescope")
+        with refusing_depth():
+            command(prog_name="lanescope")
     except LayoutError as error:
         _refuse(error)
     except OSError as error:
@@ -221,3 +222,7 @@ def export(
             f" {told['bytes'] / 1e6:.1f} MB, {told['seconds']:.1f} s"
         )
     )
+
+
+if __name__ == "__main__":
+    main()

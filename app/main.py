@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Match
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app.apidocs import api as openapi
@@ -50,7 +51,7 @@ from app.kit.menus import MENUS, menu_of
 from app.kit.metrics import Counted, Metrics
 from app.kit.page import closing, css, install, templates
 from app.kit.plotly import plotly, plotly_url, style_hashes
-from app.kit.prefix import Prefix
+from app.kit.prefix import Prefix, Slashes
 from app.kit.probes import Health, Ready
 from app.kit.settings import Settings
 from app.kit.wire import Body
@@ -171,6 +172,7 @@ def create_app(
         docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is app/apidocs
         redoc_url=None,
         openapi_url=None,  # ours is made in a thread and kept
+        redirect_slashes=False,  # Starlette's redirect repeats the Host header; ours is kit/prefix.Slashes
     )
     app.router.route_class = ApiRoute
     for feature in (*APIS, *PAGES):
@@ -184,7 +186,10 @@ def create_app(
 
     @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
     async def readyz() -> Response:
-        """The catalogue is loaded and the assembled targets are at hand."""
+        """The catalogue is loaded and the assembled targets are at hand; 503 while every thread is at a long
+        computation.
+        """
+        app.state.work.check_free()
         told = Ready(
             status="ready", instructions=len(catalog.instructions()), assembler=catalog.assembler()["assembler"]
         )
@@ -210,6 +215,10 @@ def create_app(
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body
 
+    def routed(scope: Scope) -> bool:
+        return any(route.matches(scope)[0] is not Match.NONE for route in app.router.routes)
+
+    app.router.default = Slashes(routed, app.router.default)
     app.state.hardware = hardware or Hardware.of(settings)
     app.state.limits = limits or Limits()
     app.state.settings = settings

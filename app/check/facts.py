@@ -101,7 +101,11 @@ def report(paths: Iterable[Path]) -> Report:
         if why:
             open_.append(Undecided(message=why, place=_place(path, "", (0, 0))))
             continue
-        made = engine.check(text)
+        try:
+            made = engine.check(text)
+        except LayoutError as error:
+            open_.append(Undecided(message=f"The file is not checked. {error}", place=_place(path, "", (0, 0))))
+            continue
         descriptors, maps, verified = descriptors + made.descriptors, maps + made.maps, verified + made.steps
         findings += (_found(path, text, one) for one in made.findings)
         doubts += (_found(path, text, one) for one in made.doubts)

@@ -63,11 +63,11 @@ def instruction(
 
 def check(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
     """The style a query asks for; LayoutError for an option that is not known or not legal here, whatever the form
-    makes of it.
+    makes of it: JSON without a descriptor takes the options of the picture, which shows the usual one.
     """
     _known(form, query)
     span("rows", query), span("cols", query)
-    return read(found, query)
+    return read(state.with_descriptor(found, query), query)
 
 
 def describe(found: Instruction, figure: Figure) -> str:

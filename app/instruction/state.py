@@ -84,7 +84,7 @@ def with_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instr
     """What a page or picture shows: a product in tensor memory with its descriptor, the usual one where none is given;
     everything else as it is.
     """
-    if not instruction.family.issue:
+    if not instruction.family.issue or isinstance(instruction, Bound):
         return instruction
     return bind(instruction, query.get("idesc", "").strip() or None)
 

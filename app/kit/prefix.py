@@ -6,6 +6,8 @@ Routes and templates write addresses from the server's root; they are turned her
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from urllib.parse import quote
 
 from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,6 +42,37 @@ class Prefix:
             name == b"location" and value.startswith(b"/") and not value.startswith((b"//", self.root.encode() + b"/"))
         )
         return self.root.encode() + value if here else value
+
+
+class Slashes:
+    """ASGI application for addresses that no route has: a redirect where a slash more or less at the end makes one of a
+    route. It names a path of this server and never a host: the Host header is the client's to choose.
+    """
+
+    def __init__(self, routed: Callable[[Scope], bool], otherwise: ASGIApp) -> None:
+        """routed: whether a route has a scope's path; otherwise: what answers every other address."""
+        self.routed, self.otherwise = routed, otherwise
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        other = path.rstrip("/") if path.endswith("/") else path + "/"
+        if scope["type"] != "http" or address(scope) == "/" or not self.routed({**scope, "path": other}):
+            return await self.otherwise(scope, receive, send)
+        query: bytes = scope["query_string"]
+        to = local(other).encode() + (b"?" + query if query else b"")
+        await send(
+            {"type": "http.response.start", "status": 307, "headers": [(b"location", to), (b"content-length", b"0")]}
+        )
+        await send({"type": "http.response.body", "body": b""})
+
+
+def local(path: str) -> str:
+    """A path for Location. One that began with two slashes would name a host.
+
+    >>> local("//elsewhere.example/smem"), local("/a b?c")
+    ('/elsewhere.example/smem', '/a%20b%3Fc')
+    """
+    return "/" + quote(path.lstrip("/\\"), safe="/:@!$&'()*+,;=~")
 
 
 def root_of(scope: Scope) -> str:

@@ -16,7 +16,7 @@ class Health:
 
 @fact
 class Ready:
-    """The catalogue is loaded and the assembled targets are at hand."""
+    """The catalogue is loaded, the assembled targets are at hand, and a thread is free or soon will be."""
 
     status: Literal["ready"]
     instructions: int

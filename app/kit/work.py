@@ -5,6 +5,9 @@ A route written as a plain function runs in these threads (`api.OffLoop` sees to
 compute nothing itself and gives what it has to compute to `off_loop`. A plain function that returns a `wire.Body` for a
 GET has it kept under the address, so that the next request for the same address is answered from the event loop without
 a thread, a route or a dependency.
+
+A computation ends with its request: when the time limit is over, or the server shuts down, its thread is freed
+(kit/job).
 """
 
 from __future__ import annotations
@@ -16,14 +19,16 @@ import ctypes
 import gc
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from app.kit.asgi import ASGIApp, Receive, Scope, Send
+from app.kit.job import Job
 from app.kit.picture import Easel
 from app.kit.rate import Rate
 from app.kit.settings import Settings
@@ -32,6 +37,9 @@ from layouts.errors import LayoutError
 
 Made = TypeVar("Made")
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
+GRACE = 0.5  # seconds that a computation has to end by itself before it is interrupted
+COME_AGAIN = "Try again in a few seconds."
+MOMENT = 1.0  # seconds for which every thread may be at one computation before the server is not ready
 
 
 @lru_cache(maxsize=1)
@@ -58,18 +66,39 @@ class Work:
     ends.
     """
 
-    def __init__(self, settings: Settings = Settings()) -> None:
+    def __init__(self, settings: Settings = Settings(), clock: Callable[[], float] = time.monotonic) -> None:
         self.threads, self.most, self.seconds = settings.threads, settings.threads + settings.waiting, settings.seconds
         self.cache = Cache(settings.cache_bytes)
         self.easel = Easel(settings.seconds)
         self.rate = Rate(settings.rate)
-        self.held = 0
+        self.clock = clock
+        self._jobs: dict[Future[Any], Job[Any]] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
+    @property
+    def held(self) -> int:
+        return len(self._jobs)
+
     async def run(self, make: Callable[[], Made]) -> Made:
-        """make() in a thread; LayoutError `busy` where too many wait."""
-        return await asyncio.wrap_future(self._submit(make))
+        """make() in a thread; LayoutError `busy` where too many wait. When this task is cancelled, as at the end of
+        `limited`, the computation is ended.
+        """
+        job = self._submit(make)
+        try:
+            return await asyncio.wrap_future(job.future)
+        except asyncio.CancelledError:
+            job.end()
+            asyncio.get_running_loop().call_later(GRACE, job.interrupt)
+            raise
+
+    def check_free(self) -> None:
+        """LayoutError `busy` if every thread has been at one computation for longer than MOMENT."""
+        with self._lock:
+            began = [job.began for job in self._jobs.values() if job.began is not None]
+        if len(began) >= self.threads and self.clock() - max(began) > MOMENT:
+            many = f"All {self.threads} threads have" if self.threads > 1 else "The only thread has"
+            raise LayoutError("busy", f"{many} been computing for longer than {MOMENT:g} s.", COME_AGAIN)
 
     async def drawn(self, sketch: Sketch) -> Body:
         """A sketch as PNG or PDF."""
@@ -81,8 +110,8 @@ class Work:
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
-        """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, the result of what
-        has is.
+        """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, what has is
+        ended.
         """
         try:
             async with asyncio.timeout(self.seconds):
@@ -97,27 +126,34 @@ class Work:
             "Ask for less: a smaller tile, fewer accesses, a window.",
         )
 
-    def _submit(self, make: Callable[[], Made]) -> Future[Made]:
+    def _submit(self, make: Callable[[], Made]) -> Job[Made]:
         with self._lock:
             if self.held >= self.most:
-                raise LayoutError("busy", f"{self.held} requests are being computed.", "Try again in a few seconds.")
+                raise LayoutError("busy", f"{self.held} requests are being computed.", COME_AGAIN)
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="work")
-            self.held += 1
-            future = self._pool.submit(make)
-        future.add_done_callback(self._left)
-        return future
+            job = Job(make, self.too_slow, self.clock)
+            job.future = self._pool.submit(job.run)
+            self._jobs[job.future] = job
+        job.future.add_done_callback(self._left)
+        return job
 
-    def _left(self, _: Future[Any]) -> None:
+    def _left(self, future: Future[Any]) -> None:
         with self._lock:
-            self.held -= 1
+            del self._jobs[future]
 
     def close(self) -> None:
-        """Let what runs end and drop what waits."""
+        """Drop what waits and end what runs: its requests are answered."""
         with self._lock:
             pool, self._pool = self._pool, None
+            jobs = dict(self._jobs)
+        for job in jobs.values():
+            job.end()
         if pool:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            for future in wait(jobs, GRACE).not_done:
+                jobs[future].interrupt()
+            pool.shutdown()
         self.easel.close()
 
 

@@ -22,10 +22,10 @@ from layouts.expression import LONGEST, Note
 from layouts.fits import fits
 from layouts.format import Format
 from layouts.idesc import Idesc
+from layouts.reader.code.words import built_word
 from layouts.reading import choice, keys, number, table
 from layouts.render.descriptor import code
 from layouts.spelling import read_word
-from layouts.statements import read_code
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
 from layouts.table.descriptors import WGMMA, format_of
@@ -180,7 +180,7 @@ def form_of(given: Mapping[str, object]) -> Format:
 
 def parse_descriptor(given: object, form: Format = WGMMA) -> Descriptor:
     """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one
-    (layouts.statements).
+    (layouts.reader.code.words).
     """
     return read_descriptor(given, None, form)[0]
 
@@ -204,7 +204,7 @@ def read_descriptor(given: object, start: int | None = None, form: Format = WGMM
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
-    built = read_code(given)
+    built = built_word(given)
     if not built.start:
         return Descriptor(built.word, form), list(built.notices)
     if start is None:

@@ -18,9 +18,9 @@ from app.read.languages import in_english
 from layouts import catalog, cutecalls, pasted, reader, tmem
 from layouts.descriptor import START
 from layouts.errors import LayoutError
+from layouts.reader.code.words import built_word
 from layouts.reader.found import Found
 from layouts.reading import shown
-from layouts.statements import read_code
 from layouts.tma import WIDTHS
 
 MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
@@ -216,7 +216,7 @@ def tile_of(facts: Mapping[str, Any]) -> str:
 def _editable(text: str) -> bool:
     """Whether the descriptor editor reads a text's code itself."""
     try:
-        read_code(text, "text")
+        built_word(text, "text")
     except LayoutError:
         return False
     return True

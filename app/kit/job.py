@@ -1,0 +1,80 @@
+"""One computation in a thread, which another thread can end.
+
+It ends at its next `check_deadline`. Code that never asks is interrupted: CPython raises OverdueError between two
+instructions of the thread. That is sound for three reasons. A computation returns its result and writes into no state
+that others read (the cache is filled after it); `with lock` and C code cannot be torn; and `_leave` waits for an
+interrupt that comes late, so that it never hits what the thread does next. One call of C code (a regular expression, a
+product of large integers) is not interrupted: the bounds on inputs have to keep these short.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+from layouts.deadline import OverdueError, ends_when
+from layouts.errors import refusing_depth
+
+Made = TypeVar("Made")
+LOG = logging.getLogger("lanescope")
+
+
+class Job(Generic[Made]):
+    """A computation: when it began (None: it waits), and its result. `overdue`: what is raised once it was ended."""
+
+    def __init__(
+        self, make: Callable[[], Made], overdue: Callable[[], Exception], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.future: Future[Made]
+        self.began: float | None = None
+        self._make, self._overdue, self._clock = make, overdue, clock
+        self._over = self._interrupted = False
+        self._thread: int | None = None
+        self._lock = threading.Lock()
+
+    def run(self) -> Made:
+        """Compute, in this thread."""
+        try:
+            with ends_when(lambda: self._over):
+                return self._interruptible()
+        except OverdueError:
+            raise self._overdue() from None
+        except RecursionError:
+            LOG.exception("a computation was nested too deeply")
+            with refusing_depth():
+                raise
+
+    def _interruptible(self) -> Made:
+        try:
+            with self._lock:
+                self._thread, self.began = threading.get_ident(), self._clock()
+            return self._make()
+        finally:
+            try:
+                self._leave()
+            except OverdueError:  # there is no second one
+                self._leave()
+
+    def _leave(self) -> None:
+        """From here on the thread is no longer this job's."""
+        with self._lock:
+            self._thread = None
+        for _ in range(2):  # a thread looks for interrupts at each turn of a loop: one that is under way is raised here
+            pass
+
+    def end(self) -> None:
+        """Ask the computation to end."""
+        self._over = True
+
+    def interrupt(self) -> None:
+        """End it between two instructions, where it did not ask; once. Nothing where it has not begun or is over."""
+        with self._lock:
+            if self._thread is not None and not self._interrupted:
+                self._interrupted = True
+                thread, kind = ctypes.c_ulong(self._thread), ctypes.py_object(OverdueError)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, kind)
