@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts import banks, catalog, cute
+from layouts.deadline import check_deadline
 from layouts.descriptor import WINDOW_BYTES
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand, Place
@@ -342,6 +343,7 @@ def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[
     wanted(operand)
     out = []
     for load in candidates(operand, store):
+        check_deadline()
         found = chain(load, operand, where)
         if found.match:
             out.append(found)

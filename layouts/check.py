@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from layouts import causes
-from layouts.errors import LayoutError
+from layouts.deadline import check_deadline
+from layouts.errors import LayoutError, refusing_depth
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
@@ -109,8 +110,10 @@ def title(code: str) -> str:
     return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
 
 
+@refusing_depth()
 def check(text: str) -> Checked:
-    """What a source text does wrong. LayoutError `bad_text` where it is longer than LONGEST characters.
+    """What a source text does wrong. LayoutError `bad_text` where it is longer than LONGEST characters, `too_deep`
+    where it is nested too deeply.
 
     >>> check("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
@@ -149,6 +152,8 @@ def _unfinished(code: Evaluation | None) -> Iterator[Open]:
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
         yield Open(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
+    for one in code.unread if code else ():
+        yield Open(one.message, one.span)
 
 
 # mistakes of the code itself ------------------------------------------------------------------------------------------
@@ -244,14 +249,16 @@ class _Doubts:
     def __init__(self, text: str, made: Bench) -> None:
         self.text = text
         self.made = made
+        code = evaluate(text, PATIENCE)
+        self.maps = sum(1 + one.alike for one in tensor_maps.named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
     def of(self, one: Operand, wrong: Step) -> str:
         """ "" where a mismatch stands whatever the text leaves open."""
         made, name = self.made, one.name
         if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
-            stores = [n for n, piece in enumerate(made.pieces) if piece.kind in ("tensor_map", "layout")]
-            if len(stores) < len({(o.name, o.instruction) for o in made.operands}):
+            laid = sum(piece.kind == "layout" for piece in made.pieces)
+            if laid + self.maps < len({(o.name, o.instruction) for o in made.operands}):
                 return f"nothing says that {name.upper()} is stored as {one.stored_why}."
         assumed = list(_assumed(made, one))
         tried = assumed[:MOST_VARIED]
@@ -270,6 +277,7 @@ class _Doubts:
 
     def again(self, chosen: dict[str, str]) -> Bench | None:
         """The bench of the text with other choices; None where they are refused."""
+        check_deadline()
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:

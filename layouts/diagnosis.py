@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layouts.case import NAMES, Amounts, Case, Diagnosis, Slip, bytes_text, pack
+from layouts.deadline import check_deadline
 from layouts.descriptor import (
     LBO,
     SBO,
@@ -154,6 +155,7 @@ def _cover(case: Case, known: list[Slip]) -> Explanation:
     ]  # fmt: skip
 
     def cheapest(left: frozenset[str]) -> tuple[float, tuple[Slip, ...]]:
+        check_deadline()
         if not left:
             return 0.0, ()
         first = next(name for name in NAMES if name in left)
@@ -192,6 +194,7 @@ def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
         if key in seen or slip.taken or min(values.values()) < 0:
             continue
         seen.add(key)
+        check_deadline()
         for packing in _wrong_words(case, values, frozenset(slip.must)):
             if case.is_given(packing.word, packing.free):
                 yield Explanation(packing.cost + slip.cost + TOGETHER + _stacked(packing, slip), (packing, slip))

@@ -9,6 +9,9 @@ LayoutError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class LayoutError(ValueError):
     """Something the caller gave cannot be a layout; says what, why and what is allowed."""
@@ -31,3 +34,19 @@ class LayoutError(ValueError):
     def at(self, field: str, code: str = "") -> LayoutError:
         """The same refusal for a caller who gave the value in another field, or under another code."""
         return LayoutError(code or self.code, self.message, self.hint, field, self.nearest)
+
+
+@contextmanager
+def refusing_depth() -> Iterator[None]:
+    """Turn a RecursionError of what runs inside into LayoutError `too_deep`. Also a decorator.
+
+    Readers bound their depth where a bound is natural; this is for the ways around these bounds.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise LayoutError(
+            "too_deep",
+            "The text is nested too deeply to be read.",
+            "Put fewer brackets, calls or operators inside one another, or give the part in question alone.",
+        ) from None

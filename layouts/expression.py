@@ -19,15 +19,16 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from layouts import c_integers
 from layouts.bits import hex_word
-from layouts.dtypes import DTYPES
+from layouts.c_integers import BOOL, PYTHON, ULONG, IntegerType, type_named
+from layouts.c_sizes import size_of
 from layouts.errors import LayoutError
 from layouts.precedence import Climber
-from layouts.reading import SUFFIX, shown
+from layouts.reading import shown
 
 LONGEST = 4096  # characters
 DEEPEST = 64  # nested parentheses and conditional operators
@@ -64,38 +65,7 @@ class Value:
     warnings: tuple[Note, ...] = ()
 
 
-class Kind(NamedTuple):
-    """An integer type of C++."""
-
-    bits: int
-    signed: bool
-
-    def wrap(self, value: int) -> int:
-        """The value this type holds after a conversion to it."""
-        if self.bits == 1:
-            return int(value != 0)
-        value &= (1 << self.bits) - 1
-        return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
-
-    @property
-    def promoted(self) -> Kind:
-        """Types narrower than int become int."""
-        return INT if self.bits < 32 else self
-
-
-INT, UINT, LONG, ULONG, BOOL = Kind(32, True), Kind(32, False), Kind(64, True), Kind(64, False), Kind(1, False)
-NAMES = {INT: "int", UINT: "unsigned int", LONG: "long", ULONG: "unsigned long", BOOL: "bool"}
-_TYPEDEFS = {
-    **{f"{'' if signed else 'u'}int{bits}_t": Kind(bits, signed) for bits in (8, 16, 32, 64) for signed in (True,
-    False)},
-    "size_t": ULONG, "uintptr_t": ULONG, "intptr_t": LONG, "ptrdiff_t": LONG, "ulong": ULONG, "uint": UINT,
-    "ushort": Kind(16, False), "uchar": Kind(8, False),
-}  # fmt: skip
-_WORDS = {"unsigned", "signed", "int", "long", "short", "char", "bool"}
 _QUALIFIERS = {"const", "volatile", "constexpr", "static", "inline", "__device__", "__constant__", "auto"}
-_SIZES = {"half": 2, "half_t": 2, "bfloat16_t": 2, "nv_bfloat16": 2} | {
-    row.cpp: row.bits // 8 for row in DTYPES.values() if row.cpp
-}
 
 _TOKEN = re.compile(
     r"\s+|/\*.*?\*/|//[^\n]*"
@@ -103,16 +73,13 @@ _TOKEN = re.compile(
     r"|(?P<op>\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){},;=])",
     re.S,
 )
-_LITERAL = re.compile(
-    rf"(0[xX](?:[0-9a-fA-F]+['_])*[0-9a-fA-F]+|0[bB](?:[01]+['_])*[01]+|(?:[0-9]+['_])*[0-9]+)({SUFFIX})"
-)
 
 
 class _Number(NamedTuple):
     """A value of a type; wide: the same in 64 bits throughout, as if every literal had the suffix ull."""
 
     value: int
-    kind: Kind
+    kind: IntegerType
     wide: int
 
 
@@ -123,30 +90,12 @@ def evaluate(text: str, field: str = "descriptor", written: str = "") -> Value:
     return _Reader(text, field, written or text).value()
 
 
-def _common(one: Kind, other: Kind) -> Kind:
-    """The usual arithmetic conversions."""
-    a, b = one.promoted, other.promoted
-    if a.bits != b.bits:
-        return a if a.bits > b.bits else b  # a 64-bit signed type holds every unsigned int
-    return Kind(a.bits, a.signed and b.signed)
-
-
 _WIDE = (1 << 64) - 1
 
 
-def _divide(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _divide, "%": lambda a,
-    b: a - _divide(a, b) * b,
-    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
-}  # fmt: skip
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
-}  # fmt: skip
+def _begins_type(word: str) -> bool:
+    """Whether a word can begin the name of an integer type."""
+    return type_named(word) is not None
 
 
 class _Reader(Climber[_Number]):
@@ -193,14 +142,11 @@ class _Reader(Climber[_Number]):
             raise self.bad(f"{self.here()} follows a complete expression")
         if declared:
             found = self._convert(found, declared)
-        word, name = (
-            found.value & _WIDE,
-            NAMES.get(found.kind, f"{'' if found.kind.signed else 'u'}int{found.kind.bits}_t"),
-        )
+        word = found.value & _WIDE
         notes = [Note(code, message, found.wide) for code, message in self.events.items()] if found.wide != word else []
-        return Value(word, name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code))))
+        return Value(word, found.kind.name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code))))
 
-    def _declaration(self) -> Kind | None:
+    def _declaration(self) -> IntegerType | None:
         """The type in front of `name =`, None where the text is an expression (or the type is auto)."""
         equals = next((n for n, (_, token) in enumerate(self.tokens) if token == "="), None)
         if equals is None:
@@ -209,7 +155,7 @@ class _Reader(Climber[_Number]):
         if len(words) != equals or not words:
             raise self.bad("'=' assigns to no name")
         kept = [word for word in words[:-1] if word not in _QUALIFIERS]
-        kind = self._kind(kept) if kept else None
+        kind = type_named(" ".join(kept)) if kept else None
         if kept and kind is None:
             raise self.bad(f"'{shown(' '.join(kept))}' is not an integer type")
         self.at = equals + 1
@@ -224,7 +170,7 @@ class _Reader(Climber[_Number]):
             self.dead -= not live
             if closing:
                 self.expect(closing)
-        return self._implicit(arms[0 if chosen else 1], _common(arms[0].kind, arms[1].kind))
+        return self._implicit(arms[0 if chosen else 1], c_integers.arms(arms[0].kind, arms[1].kind))
 
     def right(self, op: str, left: _Number, least: int) -> _Number:
         idle = (op == "&&" and not left.value) or (op == "||" and left.value != 0)
@@ -234,7 +180,7 @@ class _Reader(Climber[_Number]):
         return found
 
     def unary(self) -> _Number:
-        prefixes: list[str | Kind] = []
+        prefixes: list[str | IntegerType] = []
         while True:
             cast = self._cast()
             if cast:
@@ -245,7 +191,7 @@ class _Reader(Climber[_Number]):
                 break
         found = self.primary()
         for prefix in reversed(prefixes):
-            found = self._convert(found, prefix) if isinstance(prefix, Kind) else self._sign(prefix, found)
+            found = self._convert(found, prefix) if isinstance(prefix, IntegerType) else self._sign(prefix, found)
         return found
 
     def primary(self) -> _Number:
@@ -268,52 +214,28 @@ class _Reader(Climber[_Number]):
             return self._convert(self.inside("(", ")"), kind)
         if token == "sizeof":
             return self._sizeof()
-        kind_ = self._kind([token])
+        kind_ = type_named(token)
         if kind_ and self.peek() in ("(", "{"):
             return self._convert(self.inside(self.peek(), ")" if self.peek() == "(" else "}"), kind_)
         raise self.bad(f"'{shown(token)}' is a name without a value")
 
     # types
 
-    def _kind(self, words: list[str]) -> Kind | None:
-        """The integer type some words name, None where they name none."""
-        words = [word.removeprefix("::").rpartition("::")[2] if "::" in word else word for word in words]
-        words = [word for word in words if word not in ("const", "volatile")]
-        if len(words) == 1 and words[0] in _TYPEDEFS:
-            return _TYPEDEFS[words[0]]
-        if (
-            not words
-            or not set(words) <= _WORDS
-            or words.count("long") > 2
-            or any(words.count(w) > 1 for w in _WORDS - {"long"})
-        ):
-            return None
-        sized = [w for w in ("long", "short", "char", "bool") if w in words]
-        if (
-            len(sized) > 1
-            or {"signed", "unsigned"} <= set(words)
-            or (sized and sized[0] in ("char", "bool") and "int" in words)
-        ):
-            return None
-        if sized == ["bool"]:
-            return BOOL if len(words) == 1 else None
-        return Kind({"long": 64, "short": 16, "char": 8}[sized[0]] if sized else 32, "unsigned" not in words)
-
-    def _cast(self) -> Kind | None:
+    def _cast(self) -> IntegerType | None:
         """A parenthesised type, taken; None where the parenthesis holds a value."""
         if self.peek() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
             return None
         first = self.peek(1)
-        if not (self._kind([first]) or first in ("const", "volatile")) or self.peek(2) in ("(", "{"):
+        if not (_begins_type(first) or first in ("const", "volatile")) or self.peek(2) in ("(", "{"):
             return None
         self.take()
         return self._type_until(")")
 
-    def _type_until(self, closing: str) -> Kind:
+    def _type_until(self, closing: str) -> IntegerType:
         words = []
         while self.peek() and self.peek() != closing:
             words.append(self.take())
-        kind = self._kind(words)
+        kind = type_named(" ".join(words))
         if kind is None:
             raise self.bad(f"'{shown(' '.join(words))}' is not an integer type")
         self.expect(closing)
@@ -321,90 +243,81 @@ class _Reader(Climber[_Number]):
 
     def _sizeof(self) -> _Number:
         self.expect("(")
-        name = self.peek().rpartition("::")[2]
-        if name in _SIZES and self.peek(1) == ")":
-            size = _SIZES[name]
-            self.take()
-            self.expect(")")
-        else:
-            size = max(8, self._type_until(")").bits) // 8
-        return _Number(size, ULONG, size)
+        words = []
+        while self.peek() and self.peek() != ")":
+            words.append(self.take())
+        size = size_of(" ".join(words)) if words[-1:] != ["*"] else size_of("uintptr_t")
+        if size is None:
+            raise self.bad(f"the size of '{shown(' '.join(words))}' is not known here")
+        self.expect(")")
+        return _Number(size.bytes, ULONG, size.bytes)
 
     # values
 
     def _literal(self, token: str) -> _Number:
-        match = _LITERAL.fullmatch(token)
-        if not match:
-            raise self.bad(f"'{shown(token)}' is not an integer")
-        digits, suffix = re.sub("['_]", "", match[1]), match[2].lower()
-        base = {"0x": 16, "0b": 2}.get(digits[:2].lower(), 8 if digits[0] == "0" else 10)
-        if base == 8 and re.search("[89]", digits):
+        read = c_integers.literal(token.replace("_", "'"))
+        if read is not None:
+            return _Number(read[0], read[1], read[0])
+        match = re.fullmatch(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)((?:[uU]|[lLzZ])*)", re.sub("['_]", "", token))
+        if match and re.fullmatch("0[0-7]*[89][0-9]*", match[1]):
             raise self.bad(f"'{shown(token)}' begins with 0, which means octal in C++, and has a digit above 7")
-        if len(digits) > 70:
+        if match and c_integers.literal(f"1{match[2]}") and not re.search("['_]{2}|['_]$", token):
             raise self.bad(f"'{shown(token)}' does not fit 64 bits")
-        value = int(digits[2:] if base in (16, 2) else digits, base)
-        if value > _WIDE:
-            raise self.bad(f"'{shown(token)}' does not fit 64 bits")
-        long, unsigned = "l" in suffix or "z" in suffix, "u" in suffix
-        for kind in (INT, UINT, LONG, ULONG):
-            fits = kind.wrap(value) == value and (kind.bits == 64 or not long)
-            allowed = not kind.signed if unsigned else kind.signed or base != 10 or (kind == ULONG and value >> 63)
-            if fits and allowed:
-                return _Number(value, kind, value)
-        raise AssertionError  # 64 bits without a sign hold it
+        raise self.bad(f"'{shown(token)}' is not an integer")
 
-    def _convert(self, found: _Number, kind: Kind) -> _Number:
+    def _convert(self, found: _Number, kind: IntegerType) -> _Number:
         """An explicit conversion: one to 32 bits or fewer is meant to cut."""
         value = kind.wrap(found.value)
-        return _Number(value, kind, found.wide if kind.bits == 64 else value & _WIDE)
+        return _Number(value, kind, found.wide if kind.bits >= 64 else value & _WIDE)
 
-    def _implicit(self, found: _Number, kind: Kind) -> _Number:
+    def _implicit(self, found: _Number, kind: IntegerType) -> _Number:
         return _Number(kind.wrap(found.value), kind, found.wide)
 
     def _sign(self, op: str, found: _Number) -> _Number:
+        made = c_integers.unary(op, found.value, found.kind)
+        assert made.value is not None
         if op == "!":
-            return _Number(int(not found.value), BOOL, int(not found.value))
-        kind = found.kind.promoted
-        make: Callable[[int], int] = {"+": lambda x: x, "-": lambda x: -x, "~": lambda x: ~x}[op]
-        return _Number(kind.wrap(make(found.value)), kind, make(found.wide) & _WIDE)
+            return _Number(made.value, made.type, made.value)
+        return _Number(made.value, made.type, c_integers.unary(op, found.wide, PYTHON).exact & _WIDE)
 
     def apply(self, op: str, left: _Number, right: _Number) -> _Number:
-        if op in ("&&", "||"):
-            truth = (left.value and right.value) if op == "&&" else (left.value or right.value)
-            return _Number(int(bool(truth)), BOOL, int(bool(truth)))
         if op in ("<<", ">>"):
             return self._shift(op, left, right)
-        kind = _common(left.kind, right.kind)
-        a, b = kind.wrap(left.value), kind.wrap(right.value)
-        if op in _COMPARE:
-            truth = _COMPARE[op](a, b)
-            return _Number(int(truth), BOOL, int(truth))
-        if op in ("/", "%") and not b:
+        made = c_integers.binary(op, left.value, left.kind, right.value, right.kind)
+        kind = made.type
+        if made.value is None:
             if not self.dead:
-                raise self.bad("it divides by zero")
+                raise self.bad("it divides by zero" if not right.value else made.undefined)
             return _Number(0, kind, 0)
-        exact = _ARITHMETIC[op](a, b)
-        value = kind.wrap(exact)
-        if value != exact and kind.bits == 32 and (kind.signed or op in ("+", "*")):
+        if kind == BOOL:
+            return _Number(made.value, kind, made.value)
+        if made.value != made.exact and kind.bits == 32 and (kind.signed or op in ("+", "*")):
+            a, b = kind.wrap(left.value), kind.wrap(right.value)
             self._note("overflow_of_32_bits", f"{a} {op} {b}")
         if op in ("/", "%"):
-            wide = _ARITHMETIC[op](left.wide, right.wide) if right.wide else 0
-            return _Number(value, kind, value & _WIDE if kind.signed and (a < 0 or b < 0) else wide)
-        return _Number(value, kind, _ARITHMETIC[op](left.wide, right.wide) & _WIDE)
+            signed = kind.signed and (left.value < 0 or right.value < 0)
+            return _Number(made.value, kind, made.value & _WIDE if signed else self._wide(op, left, right))
+        return _Number(made.value, kind, self._wide(op, left, right))
+
+    def _wide(self, op: str, left: _Number, right: _Number) -> int:
+        """The same operation in 64 bits throughout."""
+        return (c_integers.binary(op, left.wide, ULONG, right.wide, ULONG).value or 0) & _WIDE
 
     def _shift(self, op: str, left: _Number, right: _Number) -> _Number:
-        kind, count = left.kind.promoted, right.value
-        if not 0 <= count < 64:
+        count = right.value
+        made = c_integers.shift(op, left.value, left.kind, count)
+        kind = made.type
+        if not 0 <= count < max(kind.bits, 64):
             if not self.dead:
                 raise self.bad(f"a shift by {count} is undefined")
             return _Number(0, kind, 0)
+        value = made.value or 0
         if op == ">>":
-            if count >= kind.bits:
+            if made.undefined:
                 self._note("shifts_of_32_bits", f"{left.value} >> {count}")
             wide = left.value >> count if kind.signed and left.value < 0 else left.wide >> count
-            return _Number(kind.wrap(left.value >> min(count, kind.bits)), kind, wide & _WIDE)
+            return _Number(value, kind, wide & _WIDE)
         exact = left.value << count
-        value = kind.wrap(exact) if count < kind.bits else 0
         if kind.bits == 32 and left.value > 0 and value != exact:
             fits = exact >> 32 == 0
             self._note("sign_extended" if fits else "shifts_of_32_bits", f"{left.value} << {count}")

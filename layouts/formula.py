@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts.c_integers import truncated_quotient, truncated_remainder
 from layouts.errors import LayoutError
 from layouts.precedence import Climber
 from layouts.reading import real, shown
@@ -176,8 +177,9 @@ def _divide(op: str, a: Array, b: Array) -> Array:
     """C's quotient and remainder of whole numbers; anything where the divisor is 0, or where a value is none."""
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in np.broadcast_arrays(a, b))
     y = np.where(y == 0, 1, y)
-    quotient = np.abs(x) // np.abs(y) * np.where((x < 0) == (y < 0), 1, -1)
-    return np.where(np.isfinite(a) & np.isfinite(b), quotient if op == "/" else x - quotient * y, np.nan)
+    divide: Callable[[Any, Any], Any] = truncated_quotient if op == "/" else truncated_remainder
+    made = divide(x, y)
+    return np.where(np.isfinite(a) & np.isfinite(b), made, np.nan)
 
 
 def _bits(op: str, a: Array, b: Array) -> Array:

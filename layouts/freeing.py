@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from layouts.banks import BANK_BYTES, BANKS, Cost, Use, cute
+from layouts.deadline import check_deadline
 from layouts.reading import listed
 from layouts.swizzle import MODES, Swizzle
 
@@ -66,6 +67,7 @@ def solve(uses: Sequence[Use]) -> Solution:
     tried = swizzles(max(use.finest for use in uses), _highest(uses))
     best, least = PLAIN, (1 << 30, 0)
     for xor in tried:
+        check_deadline()
         found = [use.cost(xor) for use in uses]
         badness = max(c.ways for c in found), sum(c.wavefronts for c in found)
         if badness < least:
@@ -108,6 +110,7 @@ def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways
                 f" left together: M = {finest} or more."
             )
     for use, other in combinations(frees, 2):
+        check_deadline()
         if not frees[use] & frees[other]:
             return (
                 f"{head} {use.text} is conflict-free with {_some(frees[use])}, {other.text} with {_some(frees[other])},"

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts.codec import Bits
+from layouts.deadline import check_deadline
 from layouts.descriptor import Addresses, Descriptor, View
 from layouts.errors import LayoutError
 from layouts.storage import Storage, storage
@@ -84,6 +85,7 @@ def search(image: Image, tile: Bits, bits: int, word: Descriptor) -> list[Fit]:
     ):  # fmt: skip
         made: dict[bytes, Fit] = {}
         for spec, major in islice(_unique(candidates), MOST_TRIED):
+            check_deadline()
             fit = _fitted(image, tile, bits, spec, major)
             if fit is not None:
                 made.setdefault(_where(fit.stored, tile.shape).tobytes(), replace(fit, determined=determined))

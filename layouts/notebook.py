@@ -36,11 +36,12 @@ def _operand(one: Operand) -> str:
     return diagram(operand_figure(one), Style(legend=True), title, title)
 
 
-def _instruction(one: Instruction) -> str:
+def _instruction(one: Instruction) -> str | None:
+    """None for a tcgen05.mma without its instruction descriptor, which says its matrices."""
     from layouts.render.diagram import Style, diagram
     from layouts.view import figure_of
 
-    return diagram(figure_of(one), Style(legend=True), one.ptx, one.ptx)
+    return diagram(figure_of(one), Style(legend=True), one.ptx, one.ptx) if one.operands else None
 
 
 def _layout(one: CuteLayout) -> str | None:

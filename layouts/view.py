@@ -327,7 +327,7 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
 
 def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
     """The instruction's matrices as they belong together: a product, matrices with their address lanes, or what there
-    is.
+    is. LayoutError `bad_instruction` for a tcgen05.mma without its instruction descriptor, which says its matrices.
     """
     ops = instruction.operands
     if instruction.family.multiplies:
@@ -339,6 +339,13 @@ def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> 
             if instruction.address:
                 grids.append((f"address {number}", Grid(instruction.address, number)))
             grids.append((f"matrix {number}" if third else op.name.upper(), Grid(op, number)))
+    if not grids:
+        raise LayoutError(
+            "bad_instruction",
+            f"{instruction.ptx} leaves its matrices to the instruction descriptor.",
+            "Give the descriptor: bound.bind(instruction, idesc).",
+            "instruction",
+        )
     return row_figure(grids, cell)
 
 

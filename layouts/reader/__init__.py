@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from layouts import pasted, reading
-from layouts.errors import LayoutError
+from layouts.errors import LayoutError, refusing_depth
 from layouts.reader import (
     bulk,
     compilers,
@@ -148,7 +148,8 @@ def read(text: str) -> Read:
         if row.words and not any(word in low for word in row.words):
             continue
         try:
-            found += row.read(text)
+            with refusing_depth():
+                found += row.read(text)
         except LayoutError as error:
             refused.append(error)
     return Read(tuple(found), tuple(refused))

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from layouts import c_integers
+from layouts.c_integers import BOOL, INT, LONG, PYTHON, IntegerType
+from layouts.deadline import check_deadline
+
 MOST_STEPS = 24_000  # tokens looked at in one text
 DEEPEST = 48
 MOST_DIGITS = 19  # of a whole number: no size has more
@@ -24,6 +28,7 @@ _SKIPPED = frozenset(
     "typename const constexpr static template struct class auto decltype inline using volatile public return".split()
 )
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+MOST_SHIFT = 64  # of one of Python's
 MOST_REPEATED = 64  # of a list times a number
 
 
@@ -58,6 +63,29 @@ class Term:
 Value = Any  # int, str (a literal), tuple of values, Term
 
 
+class Typed(int):
+    """A whole number of a C++ type that is not what its value alone would give: 3u."""
+
+    type: IntegerType
+
+    def __new__(cls, value: int, kind: IntegerType = INT) -> Typed:
+        made = super().__new__(cls, value)
+        made.type = kind
+        return made
+
+
+def typed(value: int, kind: IntegerType) -> int:
+    """A whole number with its type, where its value alone would not give it."""
+    return value if kind in (INT, PYTHON, BOOL) else Typed(value, kind)
+
+
+def type_of(value: int) -> IntegerType:
+    """The C++ type of a whole number: of a literal its own, else the first signed one that holds it."""
+    if isinstance(value, Typed):
+        return value.type
+    return INT if INT.holds(value) else LONG
+
+
 class UnreadableError(Exception):
     """The text is no such term."""
 
@@ -74,19 +102,19 @@ class Home(Protocol):
 
 
 def computed(op: str, left: int, right: int, python: bool) -> int | None:
-    """A whole number as C++ computes it, % in Python as Python does; None where there is none, or it is too large."""
-    if abs(left) > 1 << 40 or abs(right) > 1 << 40:
+    """A whole number as C++ computes it in the operands' types, or as Python does; None where there is none, or where
+    C++ leaves it undefined.
+
+    >>> computed("/", -7, 2, False), computed("/", -16, Typed(3, c_integers.UINT), False), computed("%", -7, 4, True)
+    (-3, 1431655760, 1)
+    """
+    if op not in ("<<", "+", "-", "*", "/", "//", "%"):
         return None
-    if op == "<<":
-        return left << right if 0 <= right < 32 else None
-    if op in ("/", "//", "%"):
-        if right == 0:
-            return None
-        down = left // right
-        if down < 0 and left % right and op != "//" and not (python and op == "%"):
-            down += 1  # C++ cuts toward zero
-        return left - down * right if op == "%" else down
-    return {"+": left + right, "-": left - right, "*": left * right}.get(op)
+    if python or op == "//":
+        made = c_integers.binary(op, left, PYTHON, right, PYTHON)
+        return made.value if op != "<<" or 0 <= right < MOST_SHIFT else None
+    made = c_integers.binary(op, left, type_of(left), right, type_of(right))
+    return None if made.defined is None else typed(made.defined, made.type)
 
 
 class Reader:
@@ -106,6 +134,7 @@ class Reader:
         """The next token: its kind, its text, where it stands; kind "" at the end."""
         self.last = self.end
         while True:
+            check_deadline()
             self.home.steps += 1
             if self.home.steps > MOST_STEPS:
                 raise UnreadableError
@@ -195,17 +224,22 @@ class Reader:
             if op not in ("-", "!"):
                 return value
             if isinstance(value, int):
-                return -value if op == "-" else int(not value)
+                made = c_integers.unary(op, value, type_of(value) if not self.home.python else PYTHON)
+                return typed(made.value or 0, made.type)
             return Term(op, args=(value,), span=(first, self.last), symbol=True)
         return self.primary()
 
     def primary(self) -> Value:
         first = self.begin
         if self.kind == "number":
-            digits = re.sub(r"[uUlLzZ']+$", "", self.word).replace("'", "")
+            word = self.word
+            digits = re.sub(r"[uUlLzZ']+$", "", word).replace("'", "")
             self.next()
             if "." in digits or len(digits) > MOST_DIGITS:
                 return Term(digits, span=(first, self.last), symbol=True)
+            read = c_integers.literal(word) if not self.home.python else None
+            if read is not None:
+                return typed(*read)
             return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
         if self.kind == "text":
             word = self.word[1:-1]

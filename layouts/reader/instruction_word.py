@@ -14,10 +14,10 @@ from layouts.errors import LayoutError
 from layouts.idesc import Idesc
 from layouts.kind import Kind
 from layouts.reader import terms, umma
+from layouts.reader.code.words import built_word
 from layouts.reader.found import Found
 from layouts.reading import listed
 from layouts.spelling import read_word
-from layouts.statements import read_code
 from layouts.table.kinds import KINDS
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,9}[uU]?[lL]{0,2}\s*;?\s*")
@@ -49,7 +49,7 @@ def _built(text: str) -> int:
     named = NAMED.search(text)
     if named is None or text.count(";") <= 1 or "return" in text:
         return read_word(text, "text").word
-    made = read_code(f"{text.strip()} \nreturn {named[1]};")
+    made = built_word(f"{text.strip()} \nreturn {named[1]};")
     return made.word if not made.start else -1
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from layouts import cute
+from layouts.c_sizes import ELEMENT_BITS
 from layouts.errors import LayoutError
 from layouts.reader import shapes, terms
-from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.terms import Term, Text
 
 MOST_LINES = 512

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from layouts.c_sizes import ELEMENT_BITS
 from layouts.reader import shapes, terms
-from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found
 from layouts.reader.terms import Term, Text
 from layouts.table.descriptors import BASE32B, TCGEN05

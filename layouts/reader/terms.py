@@ -31,6 +31,7 @@ from layouts.reader.grammar import (
 __all__ = ["MOST_STEPS", "Term", "Text", "Value", "found", "of"]
 
 MOST_TERMS = 64  # that one text is asked for
+MOST_OPERATORS = 64  # of one number that is not known while it is read
 _NOT_PYTHON = re.compile(r";|::|#t|%\w|^[ \t]*//|[,({<>][ \t]{0,40}//|[\w>]\{\}|\b(?:auto|using|template)\b", re.M)
 # `using X = …`, `X = …` at the start of a statement, X of `auto X = …` and `constexpr int X = …`; #define X …
 _DEFINED = re.compile(
@@ -94,18 +95,22 @@ class Text:
                 self.looked[key] = None if inside or value == term else value
         return self.looked[key]
 
-    def number(self, value: Value) -> int | None:
-        """A whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such."""
+    def number(self, value: Value, deep: int = 0) -> int | None:
+        """A whole number: 64, _64, Int<64>, C<64>, Int<64>{}, a name defined as one, arithmetic of such. None where it
+        is open, and where more than MOST_OPERATORS stand in one another.
+        """
         value = self.meant(value)
+        if deep > MOST_OPERATORS:
+            return None
         if isinstance(value, bool) or not isinstance(value, Term):
             return value if isinstance(value, int) else None
         if re.fullmatch(r"_\d+", value.name):
             return int(value.name[1:])
         if value.name in ("Int", "C", "integral_constant", "constant", "constexpr", "Int32", "int"):
             inside = [*(value.angle or ()), *(value.args or ())]
-            return self.number(inside[-1]) if inside else None
+            return self.number(inside[-1], deep + 1) if inside else None
         if value.symbol and len(value.args or ()) == 2:
-            left, right = (self.number(each) for each in value.args or ())
+            left, right = (self.number(each, deep + 1) for each in value.args or ())
             return None if left is None or right is None else computed(value.path, left, right, self.python)
         return None
 

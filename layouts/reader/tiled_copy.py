@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layouts import catalog, copyatom
+from layouts.c_sizes import ELEMENT_BITS
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
 from layouts.reader import atoms, labelled, shapes, terms, tiled_mma
-from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found, each_once
 from layouts.reader.terms import Term, Text
 

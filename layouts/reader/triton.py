@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from layouts import catalog
+from layouts.c_sizes import ELEMENT_BITS
 from layouts.instruction import WARP, WARPGROUP, Instruction
 from layouts.reader import gluon, terms
-from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found
 from layouts.reader.terms import Term, Text
 from layouts.reading import shown

@@ -12,9 +12,9 @@ from layouts.expression import LONGEST
 from layouts.reader import instruction_word, printed
 from layouts.reader.code import rows
 from layouts.reader.code.word import runs
+from layouts.reader.code.words import built_word
 from layouts.reader.found import Found
 from layouts.spelling import read_word
-from layouts.statements import read_code
 from layouts.table.descriptors import of_word
 
 _NUMBER = re.compile(
@@ -111,7 +111,7 @@ def _runs(word: int) -> int:
 def _built(text: str) -> tuple[Found, ...]:
     if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
         return _spelled(text)  # one declaration
-    built = read_code(text, "text")
+    built = built_word(text, "text")
     if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
         return ()
     descriptor = Descriptor(built.word)

@@ -1,5 +1,5 @@
 """CUDA C++ for one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field.
-`layouts.statements` reads those of wgmma back.
+`layouts.reader.code.words` reads those of wgmma back.
 """
 
 from __future__ import annotations

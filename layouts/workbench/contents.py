@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,15 @@ from layouts.workbench.found import Assumed, Piece
 from layouts.workbench.stores import Store
 from layouts.workbench.uses import Use, of_code, of_words
 
+LONGEST_MACRO = 200  # characters of what is given for one
+_MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
+
+
+def _macros(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Macros that are given for those that a text does not define, and their values."""
+    found = ((key.removeprefix(_MACRO), value) for key, value in given.items() if key.startswith(_MACRO))
+    return tuple(sorted((name, value) for name, value in found if name.isidentifier() and len(value) <= LONGEST_MACRO))
 
 
 class Contents:
@@ -32,13 +41,19 @@ class Contents:
         self.assumed: dict[str, Assumed] = {}
         self.missing: list[str] = []
         self.mentions = tuple(scan.mentions(text))
-        self.code: Evaluation | None = evaluate(text, patience)
+        macros = _macros(given)
+        self.code: Evaluation | None = evaluate(text, patience, (), macros) if macros else evaluate(text, patience)
         self.helpers = helpers.called(self.code, self.mentions)
         for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code)):
             self.assumed[one.key] = one
         chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
         if chosen:
-            self.code = evaluate(text, patience, chosen)
+            self.code = evaluate(text, patience, chosen, macros) if macros else evaluate(text, patience, chosen)
+        for name, value in macros:
+            self.assumed[_MACRO + name] = Assumed(_MACRO + name, f"Macro {name}", value, "as given")
+        for macro in self.code.presumed if self.code else ():
+            key = _MACRO + macro.name
+            self.assumed[key] = Assumed(key, f"Macro {macro.name}", macro.value, macro.why)
         if self.code and not any(m.instruction.family.by_descriptor for m in self.mentions):
             maps = tensor_maps.named_maps(self.code)
             if (called := named.called(self.code, (one.data_type for one in maps))) is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from layouts import tma
 from layouts.case import Diagnosis
+from layouts.deadline import check_deadline
 from layouts.descriptor import Descriptor, View, reads
 from layouts.errors import LayoutError
 from layouts.fits import fits
@@ -95,6 +96,7 @@ def steps(
     out: list[Step] = []
     ran: list[tuple[Turn, Storage | None]] = []
     for turn in found[:MOST_STEPS]:
+        check_deadline()
         word = values_of(turn.given.value, symbols)
         if word is None:
             continue
@@ -122,6 +124,7 @@ def steps(
         out = stages.apart(operand, out, [turn.use for turn, _ in ran], seen, endless)
     told: set[tuple[Span, ...]] = set()
     for n, (turn, stored) in enumerate(ran):
+        check_deadline()
         step, chain = out[n], (turn.given.span, *turn.given.around)
         if step.verdict == "mismatch" and stored is not None and chain not in told and len(told) < MOST_CAUSES:
             told.add(chain)
@@ -244,6 +247,7 @@ def symbols_of(
     stages = {turn.place.stage for turn in found}
     names = dict.fromkeys(name for turn in found for piece in turn.given.value.pieces for name, _ in piece.source.terms)
     starts = [n for n, f in alike.items() if f == 1]
+    least = min((line.const for line in lines if line is not None), default=0)
     address_name = next((n for n in starts if _looks(n)), starts[0] if starts else "")
     for name in names:
         key = f"at.{name}"
@@ -258,10 +262,13 @@ def symbols_of(
             continue
         elif name in alike and not elsewhere:
             at = 0x400 + 0x8000 * sum(v >= 0x400 for v in known.values()) if name == address_name else 0
+            if name != address_name and least < 0 < alike[name]:  # (threadIdx.x / 128 - 1) * 8192 of the second group
+                at = -(least // alike[name])
+                least += at * alike[name]
             known[name], why = at if at < 0x38000 else 0x400, "moves the whole tile only"
             if name == address_name:
                 known[name], why = placed.begin(name, known[name], aligned)
-            out.append(Assumed(key, name, hex(known[name]) if name == address_name else "0", why))
+            out.append(Assumed(key, name, hex(known[name]) if name == address_name else str(at), why))
         elif _INSTRUCTION_K.search(name):
             known[name] = seen.k
             out.append(Assumed(key, name, str(seen.k), "the K of the instruction"))

@@ -8,8 +8,9 @@ from itertools import islice
 
 from layouts import tma
 from layouts.descriptor import View
+from layouts.reader.code.word import Linear
 from layouts.swizzle import WIDEST_PATTERN
-from layouts.workbench.found import Step
+from layouts.workbench.found import Operand, Step
 from layouts.workbench.stores import Tile
 
 MOST = 256  # stated alignments of one text
@@ -18,6 +19,8 @@ _STATED = re.compile(
     r"(?:alignas|__align__|__attribute__\s*\(\(\s*(?:__)?aligned(?:__)?)\s*\(\s*(?P<amount>\d{1,6}|[A-Za-z_]\w*)\s*\)"
 )
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[|;|,|$)")
+_ROUNDED = re.compile(r"[⌈⌊](\d+)[⌉⌋]")  # the evaluator's name of an address that code rounds
+_THREAD = re.compile(r"(?:threadIdx|blockIdx)\b")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -59,7 +62,9 @@ def _amount(text: str, said: str) -> int:
 
 
 def stated(name: str, known: Mapping[str, int]) -> tuple[str, int] | None:
-    """(declared name, its alignment) of an address that evaluation calls `name`: smem, s.A, storage.smem_A.begin()."""
+    """(name, its alignment) of an address that evaluation calls `name`: smem, s.A, storage.A.begin(), smem⌈1024⌉."""
+    if rounded := _ROUNDED.search(name):
+        return name, int(rounded[1])
     own = [word for word in _WORD.findall(name) if word in known]
     return (own[-1], known[own[-1]]) if own else None
 
@@ -112,3 +117,48 @@ def notices(
         f" every tile to {pattern} bytes, or give the base offset."
     )
     return tuple(out)
+
+
+def uneven(operand: str, starts: Sequence[Linear | None], seen: View, stored: Tile) -> str:
+    """Why it is open what other threads read: their start is moved by a part of what one instruction reads; "" where
+    they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
+    """
+    mode = stored.at(0, seen).mode
+    if seen.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
+        return ""
+    factors = {term for line in starts if line is not None for term in line.terms if _THREAD.match(term[0])}
+    whole, step = seen.rows * mode.width_bytes, seen.k * seen.bits // 8
+    for name, factor in sorted(factors):
+        inside = abs(factor) < mode.width_bytes and factor % step == 0  # a part of K
+        if factor % whole and not inside:
+            return (
+                f"{name} moves the start of {operand.upper()} by {factor} bytes, no multiple of the {seen.rows} rows of"
+                f" {mode.width_bytes} bytes that one instruction reads: only {name} = 0 was followed."
+            )
+    return ""
+
+
+def overlap(one: Operand, other: Operand, bits: Mapping[str, int]) -> str:
+    """Where the tiles of A and B lie over one another in a stage, though they are not one; "" where they do not. bits:
+    of an element of each operand.
+    """
+    if set(one.symbols) != set(other.symbols):
+        return ""
+    for stage in sorted({step.stage for step in one.steps} & {step.stage for step in other.steps}):
+        (low, past), (first, last) = (_reach(which, stage, bits[which.name]) for which in (one, other))
+        if low != first and low < last and first < past:
+            return (
+                f"The tiles lie over one another: {one.name.upper()} takes {low:#x} to {past - 1:#x},"
+                f" {other.name.upper()} {first:#x} to {last - 1:#x}."
+            )
+    return ""
+
+
+def _reach(one: Operand, stage: int, bits: int) -> tuple[int, int]:
+    """(first byte, past last) of an operand's tiles in a stage; an empty range where it has no place."""
+    steps = [step for step in one.steps if step.stage == stage and step.base is not None]
+    if not steps:
+        return 0, 0
+    size = max(s.mn + s.rows for s in steps) * max(s.k + s.depth for s in steps) * bits // 8
+    bases = [step.base for step in steps if step.base is not None]
+    return min(bases), max(bases) + size

@@ -20,7 +20,18 @@ MOST = 16  # sizes of one text that are assumed
 _SIZE = re.compile(r"sizeof\((\*[^()]+(?:\([^()]*\)[^()]*)*|\w+)\)")
 _PRODUCT = re.compile(rf"\((?:(?P<one>[^*]+) \* )?(?P<size>{_SIZE.pattern})(?: \* (?P<other>[^*]+))?\)")
 _POINTER = re.compile(r"(?<![a-z])[sp]_?[A-Z]|ptr|smem|shared|buf|tile|^[sp][a-z]$")  # what pointers are called
-_ELEMENT = re.compile(r"T\w?$|[a-z_](?:T|_t)$|T[A-Z_]|elem|d?type|scalar|half|float|bf|fp\d|^(?:AB?|B|In)$", re.I)
+# what types of elements are called: T, TA, InT, scalar_t, ElementA, DType
+_ELEMENT = re.compile(
+    r"^T\w?$|(?:[a-z_]|^[A-Z])T$|[a-z]_t$|^T_?(?:[A-Z]|in$)|(?i:elem|type|scalar|half|float|bf16|fp\d|^(?:AB?|B|In)$)"
+)
+# and types and pointers that no operand's tile holds: structs, handles, barriers
+_OTHER = re.compile(
+    r"storage|smem|shared|param|arg|map|tma|desc|bar(?:rier)?s?(?:_t|ier)?$|barrier|stream|event|handle|layout|pipe|state"
+    r"|struct|config|trait|workspace|context|scheduler|token|mutex|semaphore|tuple|vec(?:tor)?(?:_t|Type)?$|array|ptr"
+    r"|accum?(?:_t|Type|ulator)?$",
+    re.I,
+)
+_OTHER_POINTER = re.compile(r"map|barrier|(?:^|_)m?bars?$|param|stream|storage|workspace|semaphore", re.I)
 
 
 def open_sizes(made: Evaluation) -> dict[str, str]:
@@ -32,9 +43,16 @@ def open_sizes(made: Evaluation) -> dict[str, str]:
                 found = _SIZE.fullmatch(name) or _PRODUCT.fullmatch(name)
                 if found:
                     of = found[1] if found.re is _SIZE else found[3]
-                    if of.startswith("*") or _ELEMENT.search(of):
+                    if _of_elements(of):
                         out.setdefault(f"sizeof({of})", of)
     return dict(list(out.items())[:MOST])
+
+
+def _of_elements(of: str) -> bool:
+    """Whether a pointer (*sA) or a type (T) may be that of an operand's elements, by its name."""
+    if of.startswith("*"):
+        return _OTHER_POINTER.search(of) is None
+    return _ELEMENT.search(of) is not None and _OTHER.search(of) is None
 
 
 def taken(made: Evaluation, instruction: Instruction | None, given: Mapping[str, str]) -> list[tuple[str, Assumed]]:

@@ -16,7 +16,7 @@ from layouts.storage import Storage, storage
 from layouts.tma import WIDTHS, panels, pitch_bytes
 from layouts.workbench.found import Assumed
 from layouts.workbench.scan import Layout
-from layouts.workbench.uses import letter
+from layouts.workbench.uses import CUT, letter
 
 _COMMON = frozenset(
     "a b as bs sa sb lhs rhs"
@@ -118,7 +118,7 @@ def pair(
 
 def _words(name: str) -> list[str]:
     """What tells one name from others but an operand's letter: sK, smem_k and tma_map_K are k."""
-    found = (word.lower() for word in _TOKEN.findall(name.lstrip("&")))
+    found = (word.lower() for word in _TOKEN.findall(CUT.sub("", name.lstrip("&"))))
     return [word for word in found if word not in _COMMON]
 
 

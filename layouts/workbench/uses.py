@@ -20,6 +20,7 @@ from layouts.workbench.written import Given, Written
 
 MOST = 256  # uses of one text
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+CUT = re.compile(r"…[0-9a-f]{8}")  # what stands for the rest of a long name
 _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
 _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
 _BUFFER = re.compile(r"smem|shared|ptr|addr|buf|tile|(?<![a-z])s[A-Z]", re.I)
@@ -52,8 +53,11 @@ def letter(*names: str) -> str | None:
 
     >>> letter("tma_map_A"), letter("smem_b"), letter("sA", "sB"), letter("barrier")
     ('a', 'b', None, None)
+    >>> letter("(shared + 4096·lane…82b855a1)") is None
+    True
     """
-    said = {_LETTERS[token.lower()] for name in names for token in _TOKEN.findall(name) if token.lower() in _LETTERS}
+    tokens = (token.lower() for name in names for token in _TOKEN.findall(CUT.sub("", name)))
+    said = {_LETTERS[token] for token in tokens if token in _LETTERS}
     return said.pop() if len(said) == 1 else None
 
 
@@ -236,6 +240,8 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     registers = mention is not None and mention.registers is True
     groups: dict[str, list[list[Found]]] = {}
     for group in builders.groups(made):
+        if all(one.value.plain is not None and one.value.known is None for one in group):
+            continue  # nothing of it is known
         named = builders.operand_of(group[0].name) or letter(*names(group[0].value))
         groups.setdefault(named or "", []).append(group)
     out: list[Use] = []

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from layouts import catalog, pasted, reading
 from layouts.descriptor import WINDOW_BYTES, View, view
-from layouts.errors import LayoutError
+from layouts.errors import LayoutError, refusing_depth
 from layouts.instruction import Instruction
 from layouts.reader.code.doubts import UNSEEN
 from layouts.workbench import exchanged, judge, placed, said, uses
@@ -21,14 +21,15 @@ LONGEST = 1 << 16
 MOST_GROUPS = 8  # instructions of one text that are verified
 
 
+@refusing_depth()
 def bench(
     text: str, given: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True, why: bool = True
 ) -> Bench:
     """What a text holds, verified as far as it says enough.
 
     given: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
-    `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, and for a value that is none; of
-    another key nothing is said.
+    `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, `too_deep` where it is nested too
+    deeply, and for a value that is none; of another key nothing is said.
     patience: how many times as many steps code may take as a server grants it; copied: whether quotes, diffs, entities
     and the like are read past. A source file is what it is. why: whether the causes of a mismatch are looked for, which
     costs more than all the rest; without them steps have their verdicts alone.
@@ -145,6 +146,9 @@ class _Making(Contents):
                 self.missing.append(f"{error.message} {error.hint}")
                 continue
             out.append(one)
+        bits = {name: view(instruction, name, "K").bits for name in names}
+        if len(out) == 2 and (said_ := placed.overlap(out[0], out[1], bits)):
+            out = [replace(one, missing=(said_, *one.missing), left=max(one.left, 1)) for one in out]
         return out
 
     def _crossed(self, one: Operand, other: exchanged.Followed, own: list[judge.Turn]) -> Operand:
@@ -244,6 +248,9 @@ class _Making(Contents):
                 f"The steps of {name.upper()} take {rows} × {depth} elements ({side} × k); {stored.why} has"
                 f" {lies.mn or 'any'} × {lies.k or 'any'}."
             )
+        starts = [uses.address(turn.given.value)[0] for turn in found]
+        apart = placed.uneven(name, starts, seen, stored) if stored is not None else ""
+        missing += [apart] if apart else []
         fits = judge.fitting(found[0], seen, self.symbols) if stored is None else ()
         first = found[0]
         stages = 1 + max(t.place.stage for t in found)
@@ -254,7 +261,7 @@ class _Making(Contents):
             None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
             f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
             tuple(steps), fits, tuple(dict.fromkeys(missing)), notices, depth // seen.k,
-            stages, min(len(found), judge.MOST_STEPS) - len(steps),
+            stages, max(min(len(found), judge.MOST_STEPS) - len(steps), int(bool(apart))),
             tuple(dict.fromkeys(n for t in found for p in t.given.value.pieces for n, _ in p.source.terms)),
             tuple(dict.fromkeys(self._piece_of([turn]) for turn in found[: judge.MOST_STEPS])),
         )  # fmt: skip

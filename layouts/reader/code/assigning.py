@@ -5,12 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from layouts.c_integers import PYTHON, ULONG, IntegerType
 from layouts.reader.code import tree, word
-from layouts.reader.code.ctype import PYTHON
-from layouts.reader.code.operators import Deref
-from layouts.reader.code.places import pointee
-from layouts.reader.code.values import UNKNOWN, Cell, Kind, Object, Part, Pointer, Record, Scope, Term, number, short
-from layouts.reader.code.word import Int, Span, free, symbol
+from layouts.reader.code.places import PLACES, pointee
+from layouts.reader.code.values import (
+    Array,
+    Blurred,
+    Cell,
+    Closure,
+    Deref,
+    Field,
+    Joint,
+    Kind,
+    Object,
+    Overlay,
+    Part,
+    Pointer,
+    Record,
+    Referred,
+    Scope,
+    Split,
+    Term,
+    number,
+    short,
+)
+from layouts.reader.code.word import UNKNOWN, Int, Span, free, symbol
 
 MOST_DEEP = 3  # objects in objects that are copied
 
@@ -19,32 +38,81 @@ class Assigning:
     """Stores of one evaluation."""
 
     python: bool
+    wraps: bool = False  # whether a value is written that is meant to be cut
 
     def _assign(self, one: tree.Assign, scope: Scope) -> Any:
+        if self.python:
+            return self._python_assign(one, scope)
+        made = self.assign_place(one, scope)
+        return self.load(made, one) if isinstance(made, PLACES) else made
+
+    def assign_place(self, one: tree.Assign, scope: Scope) -> Any:
+        """Assign as C++ does, the right side first; return the place that was written."""
+        if isinstance(one.value, tree.Items) and one.value.type is None:
+            place = self._target(one.target, scope)
+            if isinstance(place, Part) and place.field.inner is not None:
+                return self._braced(place, place.field.inner, one.value, scope)
+            value: Any = self.initial(one.value, self._kind_of_place(place), scope, getattr(place, "name", ""))
+        else:
+            value = self._right_side(one, scope)
+            place = self._target(one.target, scope)
+        place = place.place if isinstance(place, Referred) else place
+        if one.op:
+            old = self.load(place, one.target) if isinstance(place, PLACES) else place
+            if isinstance(place, Cell) and isinstance(old, Term) and old.head == "uninitialised":
+                old = self.uninitialised(place, one.span)
+            sign = one.op * 2 if one.step else f"{one.op}="
+            given = None if one.step else value
+            own = self.operator(sign, place if isinstance(place, Part) else old, given, one)
+            if own is not None:
+                return own.place if isinstance(own, Referred) else own
+            declared = tree.Other("", span=place.span) if isinstance(place, Cell) and one.op in "|+^" else None
+            value = self.operate(one.op, old, value, one, declared, one.value)
+        elif isinstance(place, PLACES) and self._assigns_itself(place):
+            own = self.operator("=", self.load(place, one.target), value, one)
+            if own is not None:
+                return own.place if isinstance(own, Referred) else own
+        value = value.place if isinstance(value, Referred) else value
+        if not isinstance(place, PLACES):  # object.*member = …
+            self.forget_names(self.text[slice(*one.target.span)], scope)
+            return place if isinstance(place, Term) else value
+        self.wraps = bool(one.op)
+        self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
+        self.wraps = False
+        return place
+
+    def _right_side(self, one: tree.Assign, scope: Scope) -> Any:
+        value = self.value(one.value, scope)
+        return self.copied(value, 1) if isinstance(value, Object) and value.held else value
+
+    def _assigns_itself(self, place: Any) -> bool:
+        """Whether a place holds an object whose class defines operator=."""
+        value = place.value if isinstance(place, Cell) else None
+        return isinstance(value, Object) and "operator=" in value.record.methods
+
+    def _kind_of_place(self, place: Any) -> Kind | None:
+        if isinstance(place, Cell):
+            if place.kind is None and isinstance(place.value, Object):
+                return Kind(place.value.record.name, record=place.value.record)
+            return place.kind
+        return None
+
+    def _python_assign(self, one: tree.Assign, scope: Scope) -> Any:
         if isinstance(one.target, tree.Items):
             value = self.value(one.value, scope)
             for n, (_, target) in enumerate(one.target.items):
                 self.store(self._target(target, scope), self.item(value, n, one.span), one.span)
             return value
         place = self._target(one.target, scope)
-        if isinstance(place, Part) and place.field.inner is not None and isinstance(one.value, tree.Items):
-            return self._braced(place, place.field.inner, one.value, scope)
         if one.op:
             old = self.load(place, one.target)
             if old is None:
                 old = Int(0, PYTHON)
-            if isinstance(place, Cell) and isinstance(old, Term) and old.head == "uninitialised":
-                old = self.uninitialised(place, one.span)
             right = self.value(one.value, scope)
             declared = tree.Other("", span=place.span) if isinstance(place, Cell) and one.op in "|+^" else None
             value = self.operate(one.op, old, right, one, declared, one.value)
         else:
-            kind = place.kind if isinstance(place, Cell) else None
-            value = (
-                self.initial(one.value, kind, scope, place.name if isinstance(place, Cell) else "")
-                if isinstance(one.value, tree.Items)
-                else self.value(one.value, scope)
-            )
+            value = self.value(one.value, scope)
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
         return value
 
@@ -59,72 +127,204 @@ class Assigning:
     def _target(self, target: tree.Expression, scope: Scope) -> Any:
         """The place an assignment writes to; a new variable in Python, and in a C snippet without its declaration."""
         if isinstance(target, tree.Name) and len(target.path) == 1:
-            found = self.resolve(target.path, scope)
+            found = self.resolve(target.path, scope, target.span[0])
             outer = self.python and isinstance(found, Cell) and target.last not in self.local(scope).names
-            if not isinstance(found, Cell | Part) or outer:
-                home = self.local(scope)
-                start = Term("", head="uninitialised") if not self.python else None
-                cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(self.frames))
-                if outer and isinstance(found, Cell):
-                    cell.value = found.value
-                return cell
-            return found
+            if isinstance(found, PLACES) and not outer:
+                if isinstance(found, Cell) and isinstance(found.value, PLACES):
+                    return found.value
+                return found
+            if not self.python and isinstance(found, Closure | Kind | Term):
+                return found
+            home = self.local(scope)
+            start = Term("", head="uninitialised") if not self.python else None
+            cell = home.names[target.last] = Cell(start, None, target.last, target.span, len(self.frames), born=0)
+            if outer and isinstance(found, Cell):
+                cell.value = found.value
+            return cell
         return self.place(target, scope)
 
     def local(self, scope: Scope) -> Scope:
         """The scope new names of Python go to: the function's."""
         for one in scope.chain():
-            if one.owner == "function" or one.parent is None:
+            if one.owner in ("function", "namespace") or one.parent is None:
                 return one
         return scope
 
-    def store(self, place: Any, value: Any, span: Span, whole: Span | None = None) -> None:
-        if isinstance(place, Cell):
-            old = place.value
-            if isinstance(old, Object) and old.record.fields is not None and not isinstance(value, Object):
-                given = number(value)
-                if given is not None:
-                    self.put(old.store, word.convert(given, old.store.value.type))
-                    self.note(old.store, whole or span, place)
-                    return
-            if place.kind is not None:
-                value = self.converted(value, place.kind, span, place.name)
-            self.put(place, self.copied(value))
-            self.note(place, whole or span)
-        elif isinstance(place, Part):
-            given = number(value)
-            if given is None:
-                given = free(str(value), UNKNOWN)
-            self.overflow(place.field, given, span)
-            if place.field.whole is not None and place.field.width == place.of.store.value.type.bits:
-                made = word.convert(self.mark(given, span), place.of.store.value.type)
-            else:
-                given = self.mark(given, span) if place.field.width > 16 else given  # several fields at once
-                made = word.inserted(place.of.store.value, given, place.field.low, place.field.width, span)
-            self.put(place.of.store, made)
-            self.note(place.of.store, whole or span, record=place.of.record.name)
-        elif isinstance(place, Deref) and place.pointer.array is not None and place.pointer.base.terms[1:]:
-            array = place.pointer.array  # box[rank - 1 - i] = …: which item is open, so all of them are
-            for n, cell in enumerate(array.cells):
-                if isinstance(cell.value, Int):
-                    self.put(cell, free(f"{array.name}[{n}]", cell.value.type))
+    # stores ----------------------------------------------------------------------------------------------------------
 
-    def put(self, cell: Cell, value: Any) -> None:
-        """Write a cell, so that a branch not taken can be undone."""
-        if self.journal is not None:
-            self.journal.setdefault(id(cell), (cell, cell.value))
-        cell.value = value
+    def store(self, place: Any, value: Any, span: Span, whole: Span | None = None) -> None:
+        match place:
+            case Cell() if isinstance(place.value, PLACES) and not self.python:
+                self.store(place.value, value, span, whole)
+            case Cell():
+                self._store_cell(place, value, span, whole)
+            case Part():
+                self._store_part(place, value, span, whole)
+            case Deref():
+                self._store_deref(place, value, span)
+            case Joint():
+                self._store_joint(place, value, span)
+            case Split():
+                for one, first in ((place.yes, True), (place.no, False)):
+                    old = self.load(one, tree.Other(""))
+                    made = (value, old) if first else (old, value)
+                    self.store(one, self.merge(place.condition, *made), span, whole)
+            case Overlay():
+                for name in place.of.record.overlaid - {place.name}:
+                    if name in place.of.members:
+                        self.forget(place.of.members[name])
+                self.store(place.place, value, span, whole)
+            case Blurred():
+                self.forget(place.place)
+            case Referred():
+                self.store(place.place, value, span, whole)
+
+    def _store_cell(self, place: Cell, value: Any, span: Span, whole: Span | None) -> None:
+        old = place.value
+        if isinstance(old, Object) and old.record.fields is not None and not isinstance(value, Object):
+            given = number(value)
+            ctors = old.record.methods.get(old.record.name)
+            if given is not None and ctors is None:
+                self.put(old.store, word.convert(given, old.store.value.type))
+                self.note(old.store, whole or span, place)
+                return
+        if isinstance(old, Object) and isinstance(value, Object) and not self.python:
+            if value.record is old.record:
+                self.copy_object(old, value)
+            elif value.record.descends(old.record) and not value.record.hidden:
+                self.copy_object(old, Object(old.record, old.store, value.members))
+            else:
+                self._assign_other(place, old, value)
+            self.note(place, whole or span)
+            return
+        arrays = isinstance(old, Array) and isinstance(value, Array) and old.typed is not None and not self.python
+        if arrays and len(old.cells) == len(value.cells):
+            for mine, other in zip(old.cells, value.cells, strict=True):
+                self.put(mine, self.copied(other.value))
+            return
+        if isinstance(old, Array) and not isinstance(value, Array) and not self.python:
+            self.forget(place)
+            return
+        if place.kind is not None:
+            value = self.converted(value, replace(place.kind, reference=""), span, place.name)
+        self.put(place, self.copied(value))
+        self.note(place, whole or span)
+
+    def _assign_other(self, place: Cell, old: Object, value: Object) -> None:
+        """An object of one class assigned to one of another: by a constructor, else not known."""
+        made = self.converted(value, Kind(old.record.name, record=old.record), (0, 0))
+        if isinstance(made, Object) and made.record is old.record:
+            self.copy_object(old, made)
+        else:
+            self.forget(place)
+
+    def _store_part(self, place: Part, value: Any, span: Span, whole: Span | None) -> None:
+        store = place.of.store
+        if isinstance(value, Part) and value.field.inner is not None:
+            width = value.field.width
+            value = word.extracted(value.of.store.value, value.field.low, width, IntegerType("bits", width, False))
+        if isinstance(value, Array) and place.field.count:
+            one = place.field.width // place.field.count
+            for n, cell in enumerate(value.cells[: place.field.count]):
+                part = Part(place.of, Field(place.field.low + n * one, one, place.field.whole))
+                self._store_part(part, cell.value, span, whole)
+            return
+        if isinstance(value, Object) and value.record.fields is None and place.field.whole is not None:
+            kind = Kind(place.field.whole.name, place.field.whole, place.field.whole.bits)
+            value = self.converted(value, kind, span)
+        given = number(value)
+        if place.field.width > 64 and (given is None or given.type.bits < place.field.width):
+            self.forget(place)
+            return
+        if given is None:
+            given = free(str(value), UNKNOWN)
+        if not isinstance(store.value, Int):
+            self.forget(store)
+            return
+        if place.field.whole is not None and place.field.whole.name == "bool":
+            given = self.narrowed(given, place.field.whole, span)
+        if not self.wraps and (place.of.record.bits == 64 or self.python):
+            self.overflow(place.field, given, span)
+        if place.field.whole is not None and place.field.width == store.value.type.bits:
+            made = word.convert(self.mark(given, span), store.value.type)
+        else:
+            given = self.mark(given, span) if place.field.width > 16 else given  # several fields at once
+            made = word.inserted(store.value, given, place.field.low, place.field.width, span)
+        self.put(store, made)
+        if made.type.bits in (32, 64) or self.python:
+            self.note(store, whole or span, record=place.of.record.name)
+        else:
+            self._note_member(place, whole or span)
+
+    def _note_member(self, place: Part, span: Span) -> None:
+        """Note a 64-bit member of a larger struct as a variable of its own."""
+        store, first, past = place.of.store, place.field.low, place.field.low + place.field.width
+        for name, field in (place.of.record.fields or {}).items():
+            if field.width == 64 and field.low <= first and past <= field.low + 64 and isinstance(store.value, Int):
+                key = id(store), field.low
+                called = f"{store.name}.{name}" if store.name else name
+                kind = field.whole or ULONG
+                cell = self.inner_words.setdefault(key, Cell(None, None, called, span))
+                cell.value = word.extracted(store.value, field.low, 64, kind)
+                self.note(cell, span)
+                return
+
+    def _store_deref(self, place: Deref, value: Any, span: Span) -> None:
+        array = place.pointer.array
+        if self.python:
+            if array is not None and place.pointer.base.terms[1:]:
+                for n, cell in enumerate(array.cells):
+                    if isinstance(cell.value, Int):
+                        self.put(cell, free(f"{array.name}[{n}]", cell.value.type))
+            return
+        self.store_memory(place, value, span)
+
+    def _store_joint(self, place: Joint, value: Any, span: Span) -> None:
+        given = number(value)
+        if given is None:
+            given = free(self.fresh(str(value)), UNKNOWN)
+        given = word.convert(given, IntegerType("bits", sum(place.widths), False))
+        low = 0
+        for one, width in zip(place.places, place.widths, strict=True):
+            self.store(one, word.extracted(given, low, width, IntegerType("bits", width, False)), span)
+            low += width
 
     def copied(self, value: Any, deep: int = 0) -> Any:
-        """What an assignment keeps of a value: objects are copied in C."""
-        if isinstance(value, Object) and not self.python:
+        """What an assignment keeps of a value: objects and arrays in them are copied in C++, lambdas with what they
+        captured.
+        """
+        if self.python:
+            return value
+        if isinstance(value, Referred):
+            value = self.load(value.place, tree.Other(""))
+        if isinstance(value, Int) and value.type.field_bits:  # auto takes a bit field's declared type
+            return word.convert(value, replace(value.type, field_bits=0))
+        if isinstance(value, Part) and value.field.inner is not None:
+            return self.part_object(value)
+        if isinstance(value, Object):
             if deep > MOST_DEEP:
                 return Term(short(value))
+            if not value.held and not deep:
+                value.held = True
+                return value
             return Object(
                 value.record,
                 Cell(value.store.value, value.store.kind, value.store.name),
-                {name: Cell(self.copied(c.value, deep + 1), c.kind, c.name) for name, c in value.members.items()},
+                {
+                    name: c if isinstance(c.value, PLACES) else Cell(self.copied(c.value, deep + 1), c.kind, c.name)
+                    for name, c in value.members.items()
+                },
+                True,
             )
+        if isinstance(value, Array) and (value.typed is not None or deep):
+            cells = [Cell(self.copied(c.value, deep + 1), c.kind, c.name) for c in value.cells]
+            return Array(cells, value.element, value.name, value.typed)
+        if isinstance(value, Closure) and value.captured is not None and value.captured.owner == "lambda":
+            inner = Scope(value.captured.parent, "lambda")
+            for name, cell in value.captured.names.items():
+                own = isinstance(cell, Cell) and cell.frame < 0
+                inner.names[name] = replace(cell, value=self.copied(cell.value)) if own else cell
+            return replace(value, captured=inner)
         return value
 
     def symbolic(self, kind: Kind | None, name: str) -> Any:
@@ -132,9 +332,7 @@ class Assigning:
         if kind is None:
             return Term(name)
         if kind.dims:
-            return Pointer(
-                symbol(name), Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers), kind.dims[1:]
-            )
+            return Pointer(symbol(name), replace(kind, dims=(), reference=""), kind.dims[1:])
         if kind.pointers:
             return Pointer(symbol(name), pointee(kind))
         if kind.whole is not None:
@@ -142,6 +340,10 @@ class Assigning:
         return Term(name, kind)
 
     # given by the classes below
+    text: str
+    inner_words: Any
+    forget_names: Any
+    store_memory: Any
     value: Any
     member: Any
     item: Any
@@ -150,10 +352,17 @@ class Assigning:
     resolve: Any
     uninitialised: Any
     operate: Any
+    operator: Any
     initial: Any
     converted: Any
+    narrowed: Any
     overflow: Any
     mark: Any
     note: Any
+    merge: Any
+    forget: Any
+    fresh: Any
+    put: Any
+    copy_object: Any
+    part_object: Any
     frames: Any
-    journal: Any

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 
-from layouts.reader.code.ctype import ELEMENT_BITS, spelled
+from layouts.c_integers import type_named
+from layouts.c_sizes import ELEMENT_BITS
 
 _LONE = re.compile(r"\([ \t]{0,8}([A-Za-z_]\w{0,60})[ \t]{0,8}\)(?=\s{0,40}[-+*&](?![-+=&]))")
 _BEHIND = 80  # characters in front that are looked at
@@ -37,7 +38,7 @@ def bare(text: str) -> str:
 
 def _type(name: str, own: set[str]) -> bool:
     """Whether a name is a type's: C's, an element's, one that the text defines, or spelled as one."""
-    if name in own or spelled(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
+    if name in own or type_named(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
         return True
     if name in ("void", "auto", "decltype", "sizeof", "alignof", "double", "float"):
         return True

@@ -99,19 +99,19 @@ def groups(made: Evaluation) -> list[list[Found]]:
     """The values of every descriptor of an evaluated text, those of its loops' turns together."""
     found: dict[tuple[str, Span, tuple[Span, ...]], list[Found]] = {}
     for one in made.found:
-        if not _passed_on(one.value):
-            found.setdefault((one.name, one.span, one.calls), []).append(one)
-    return _superseded(found)
+        found.setdefault((one.name, one.span, one.calls), []).append(one)
+    return _superseded({key: group for key, group in found.items() if not all(_passed_on(one.value) for one in group)})
 
 
 def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -> list[list[Found]]:
     """The groups without a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
     used = {one[0].name for one in groups.values() if one[0].cell is None and one[0].loops}
-    moved = {id(one[0].cell) for one in groups.values() if one[0].cell is not None and one[0].loops}
+    moved = {id(one[0].cell): one[-1].order for one in groups.values() if one[0].cell is not None and one[0].loops}
+    after = {id(g[0].cell): g[-1].order for g in groups.values() if g[0].cell is not None and not g[0].loops}
     left = [
         group
         for group in groups.values()
-        if group[0].cell is None or not (group[0].name in used or (not group[0].loops and id(group[0].cell) in moved))
+        if group[0].cell is None or not (group[0].name in used or _is_superseded(group, moved, after))
     ]
     if any(group[0].value.type.bits == 64 for group in left):
         left = [group for group in left if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
@@ -120,6 +120,14 @@ def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -
         if (one := group[0]).value.pieces:
             started.setdefault((one.name, one.kind), []).append((n, one.value.const))
     return [group for n, group in enumerate(left) if not _begun(group[-1], n, started)]
+
+
+def _is_superseded(group: list[Found], moved: Mapping[int, int], after: Mapping[int, int]) -> bool:
+    """Whether a variable's values are those before a loop that moves it on, or in one that it is written behind."""
+    cell = id(group[0].cell)
+    if group[0].loops:
+        return after.get(cell, 0) > group[-1].order
+    return moved.get(cell, 0) > group[-1].order
 
 
 def _begun(one: Found, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]) -> bool:
@@ -173,8 +181,7 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Buil
 
 
 def _format(value: Int) -> Format:
-    version, _, _ = field_of(value, VERSION.low, VERSION.high)
-    return TCGEN05 if version == 1 else WGMMA
+    return TCGEN05 if VERSION.get(value.const) == 1 else WGMMA
 
 
 def _mode(form: Format, code: int | None, own: list[Pitfall], spans: tuple[Span, ...], span: Span) -> str | None:
@@ -204,7 +211,8 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
         return first
     raw, shift = _raw(group[0].value, low)
     called = [name for name, _ in raw.terms if "(" in name.replace("sizeof(", "")] if raw is not None else []
-    plain = raw is not None and not called and not _halves(group[0].value)  # no call that may have shifted it
+    whole = group[0].value.plain is not None and group[0].value.width > 40  # nothing of the word is known
+    plain = raw is not None and not called and not whole and not _halves(group[0].value)  # else it may be shifted
     if plain and shift == 0:
         own.append(
             Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)

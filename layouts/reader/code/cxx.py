@@ -1,38 +1,65 @@
-"""C++ and CUDA → the tree of layouts/reader/code/tree.py, by tree-sitter's CUDA grammar. Pieces it could not parse are
-left out; nothing is refused.
+"""C++ and CUDA → the tree of layouts/reader/code/tree.py, by tree-sitter's CUDA grammar. What the parser cannot read
+becomes Unread: the evaluator forgets what such text may write.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
 import tree_sitter
 import tree_sitter_cuda
 
-from layouts.reader.code import tree
-from layouts.reader.code.ctype import BOOL
-from layouts.reader.code.cxx_expressions import Expressions
+from layouts.c_integers import BOOL
+from layouts.deadline import check_deadline
+from layouts.reader.code import topmost, tree
+from layouts.reader.code.cxx_expressions import RECORDS, Expressions
+from layouts.reader.code.inline_ptx import string
 from layouts.reader.code.nodes import MOST_DEPTH
-from layouts.reader.code.preprocess import Source
+from layouts.reader.code.source import Source
+from layouts.reader.code.word import Span
 
-MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text
+MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text …
+PART = 4000  # characters of the declarations that are parsed together where a whole text takes too much
+MOST_FAILED = 32  # parts that may take too much
+PROGRESS_PER_KB = 40  # … and of each 1,000 characters: CUTLASS's headers take 4 to 10
+
+Heads = tuple[tuple[tree.Parameter, ...], ...]  # the parameters of each `template <…>` in front, outermost first
+_LISTS = frozenset("linkage_specification declaration_list field_declaration_list translation_unit".split())
+# What runs no code and defines nothing that the evaluator knows.
+_SILENT = frozenset(
+    "comment access_specifier static_assert_declaration template_instantiation concept_definition attribute_declaration"
+    " type_descriptor".split()
+)
+_CONTROL = re.compile(
+    r"\b(?:if|else|for|while|do|switch|case|default|return|goto|break|continue|try|catch|throw)\b|[?:]"
+)
+
+
+@cache
+def _language() -> tree_sitter.Language:
+    return tree_sitter.Language(tree_sitter_cuda.language())
 
 
 @cache
 def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+    return tree_sitter.Parser(_language())
 
 
-def bounded(parser: tree_sitter.Parser, text: str) -> tree_sitter.Node | None:
-    """The tree of a text of ASCII characters; None where it takes more work than any kernel does."""
+def bounded(parser: tree_sitter.Parser, text: str, length: int | None = None) -> tree_sitter.Node | None:
+    """The tree of a text of ASCII characters; None where it takes more work than any kernel does. length: of what the
+    parser reads of it.
+    """
     data = text.encode("ascii", "replace")
     calls = 0
+    most = MOST_PROGRESS + PROGRESS_PER_KB * (len(data) if length is None else length) // 1000
 
     def stop(offset: int, error: bool) -> bool:
         nonlocal calls
+        check_deadline()
         calls += 1
-        return calls > MOST_PROGRESS
+        return calls > most
 
     try:
         return parser.parse(lambda at, _: data[at : at + (1 << 16)], progress_callback=stop).root_node
@@ -41,10 +68,42 @@ def bounded(parser: tree_sitter.Parser, text: str) -> tree_sitter.Node | None:
         return None
 
 
+def well_formed(source: Source) -> bool:
+    """Whether the whole of a text follows the grammar."""
+    root = bounded(_parser(), source.text)
+    return root is not None and not root.has_error
+
+
 def read(source: Source) -> tuple[tree.Statement, ...]:
     """The statements of a text, whole functions and loose lines alike."""
+    return read_parts(source)[0]
+
+
+def read_parts(source: Source) -> tuple[tuple[tree.Statement, ...], tuple[Span, ...]]:
+    """The statements of a text, and the places in it of declarations whose parsing takes too much work: a text that is
+    too much as a whole is read declaration by declaration.
+    """
     root = bounded(_parser(), source.text)
-    return tuple(Lowering(source).statements(root)) if root else ()
+    if root is not None:
+        return tuple(Lowering(source).statements(root)), ()
+    out: list[tree.Statement] = []
+    unread: list[Span] = []
+    lowering = Lowering(source)
+    parser = tree_sitter.Parser(_language())
+    failed = 0
+    for part in topmost.parts(source.text, PART):
+        parser.included_ranges = [_range(*span) for span in part.spans()]
+        root = bounded(parser, source.text, part.end - part.start) if failed < MOST_FAILED else None
+        if root is None:
+            failed += 1
+            unread.append(source.original(part.start, part.end))
+        else:
+            out += lowering.statements(root)
+    return tuple(out), tuple(unread)
+
+
+def _range(start: int, end: int) -> tree_sitter.Range:
+    return tree_sitter.Range((0, start), (0, end), start, end)
 
 
 class Lowering(Expressions):
@@ -54,55 +113,118 @@ class Lowering(Expressions):
         for child in node.named_children:
             yield from self.statement(child)
 
-    def statement(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...] = ()) -> Iterator[tree.Statement]:
+    def statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
+        check_deadline()
         kind = node.type
         if kind == "ERROR":
-            yield from self._salvage(node)
+            yield from self._unread(node)
             return
         if self.depth > MOST_DEPTH:
+            yield tree.Unread(self.text(node), span=self.span(node))
             return
         self.depth += 1
         try:
-            own = _STATEMENTS.get(kind)
-            if kind == "template_declaration":
-                given = self._parameters(node.child_by_field_name("parameters"))
-                for child in node.named_children:
-                    if child.type not in ("template_parameter_list", "requires_clause"):
-                        yield from self.statement(child, templates + given)
-            elif kind == "function_definition":
-                yield from self._function(node, templates)
-            elif kind in ("struct_specifier", "union_specifier", "class_specifier"):
-                made = self._struct(node, templates)
-                if made:
-                    yield made
-            elif kind in ("declaration", "field_declaration"):
-                yield from self._declaration(node, templates)
-            elif (
-                kind
-                in (
-                    "namespace_definition linkage_specification declaration_list labeled_statement case_statement"
-                    " field_declaration_list translation_unit"
-                ).split()
-            ):
-                body = node.child_by_field_name("body")
-                yield from self.statements(body or node)
-            elif own:
-                made_one = own(self, node)
-                if made_one:
-                    yield made_one
+            if node.has_error and kind in _CHECKED and self._has_own_error(node):
+                if kind == "return_statement":
+                    yield tree.Return(tree.Other(self.text(node), span=self.span(node)), span=self.span(node))
+                else:
+                    yield from _STATEMENTS[kind](self, node, heads)
+                    after = node.next_named_sibling if node.children and node.children[-1].is_missing else None
+                    text = self.text(node) + (self.text(after) if after is not None else "")
+                    yield tree.Unread(text, span=self.span(node))
+            elif kind in _STATEMENTS:
+                yield from _STATEMENTS[kind](self, node, heads)
+            elif kind in _LISTS:
+                yield from self.statements(node.child_by_field_name("body") or node)
             elif kind.endswith(("_expression", "_literal")) or kind in ("identifier", "qualified_identifier"):
                 yield tree.Do(self.expression(node), span=self.span(node))
+            elif kind not in _SILENT and not kind.startswith("preproc"):
+                yield tree.Unread(self.text(node), span=self.span(node))
         finally:
             self.depth -= 1
 
-    def _salvage(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
-        """Whole statements and definitions inside a part that did not parse."""
+    def _has_own_error(self, node: tree_sitter.Node) -> bool:
+        """Whether a part of a statement did not parse; statements in blocks below it are asked by themselves."""
+        for child in node.children:
+            block = node.next_named_sibling
+            if child.is_missing and child.type == ";" and block is not None and block.type == "compound_statement":
+                return True  # a macro that stands for the head of a loop
+            if child.type == "ERROR" or (child.is_missing and child.type in ("identifier", ")")):
+                return True
+            inside = child.type in ("compound_statement", "field_declaration_list") or child.type.endswith("_statement")
+            if child.has_error and not inside and child.type != "else_clause" and self._has_own_error(child):
+                return True
+        return False
+
+    def _unread(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        """A part that did not parse: the whole statements and definitions in it, and the text around them."""
+        inner: list[tree.Statement] = []
+        outside, at = [], node.start_byte
         for child in node.named_children:
-            if child.type.endswith("_statement") or child.type in ("declaration", "function_definition", "ERROR"):
-                yield from self.statement(child)
+            if child.type.endswith("_statement") or child.type in (
+                "declaration", "function_definition", "ERROR", "template_declaration", *RECORDS, "enum_specifier",
+            ):  # fmt: skip
+                inner += self.statement(child)
+                outside.append(self.whole[at : child.start_byte])
+                at = child.end_byte
+        outside.append(self.whole[at : node.end_byte])
+        text = " ".join(outside)
+        defined = [one for one in inner if isinstance(one, tree.Function | tree.Struct | tree.Alias | tree.Enum)]
+        rest = tuple(one for one in inner if one not in defined)
+        yield from defined
+        if _CONTROL.search(text):
+            yield tree.Unread(self.text(node), rest, span=self.span(node))
+        else:
+            yield from rest
+            yield tree.Unread(text, span=self.span(node))
+
+    # templates and namespaces ----------------------------------------------------------------------------------------
+
+    def _template(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        given = self._parameters(node.child_by_field_name("parameters"))
+        constraint = next((c for c in node.named_children if c.type == "requires_clause"), None)
+        self.constraint = self._required(constraint) if constraint else None
+        for child in node.named_children:
+            if child.type not in ("template_parameter_list", "requires_clause"):
+                yield from self.statement(child, (*heads, given))
+        self.constraint = None
+
+    def _required(self, node: tree_sitter.Node) -> tree.Expression:
+        inner = node.child_by_field_name("constraint")
+        return self.expression(inner) if inner else tree.Other(self.text(node))
+
+    def _namespace(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        named, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        names = tuple(re.findall(r"\w+", self.text(named))) if named else ()
+        inline = any(c.type == "inline" for c in node.children)
+        yield tree.Namespace(names, tuple(self.statements(body)) if body else (), inline, span=self.span(node))
+
+    def _namespace_alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        named = node.child_by_field_name("name")
+        path = tuple((name, None) for name in re.findall(r"\w+", self.text(node).partition("=")[2]))
+        yield tree.NamespaceAlias(self.text(named), path, span=self.span(node))
+
+    def _using(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        whole = any(c.type == "namespace" for c in node.children)
+        named = next((c for c in node.named_children if c.type != "comment"), None)
+        if named is not None:
+            yield tree.Using(self._path(named), whole, span=self.span(node))
+
+    def _friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        """A function that a class defines as its friend: the class's namespace has it."""
+        for child in node.named_children:
+            if child.type == "function_definition":
+                for made in self.statement(child, heads):
+                    if isinstance(made, tree.Function):
+                        yield tree.Friend(made, span=made.span)
+
+    # blocks ----------------------------------------------------------------------------------------------------------
 
     def _block(self, node: tree_sitter.Node) -> tree.Statement:
         return tree.Block(tuple(self.statements(node)), span=self.span(node))
+
+    def _compound(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        yield self._block(node)
 
     def _later(self, node: tree_sitter.Node) -> tree.Statement:
         """The block of a function, made when it is run."""
@@ -128,62 +250,132 @@ class Lowering(Expressions):
     def _condition(self, node: tree_sitter.Node | None) -> tree.Expression:
         if node is None:
             return tree.Num(1, BOOL)
-        value = node.child_by_field_name("value") if node.type == "condition_clause" else node
-        return self.expression(value or node)
+        value = (node.child_by_field_name("value") if node.type == "condition_clause" else node) or node
+        if value.type == "declaration":
+            made = next((one for one in self.statement(value) if isinstance(one, tree.Declare)), None)
+            return tree.Declared(made, span=self.span(value)) if made else tree.Other(self.text(value))
+        return self.expression(value)
 
-    def _if(self, node: tree_sitter.Node) -> tree.Statement:
+    def _start(self, node: tree_sitter.Node | None) -> tree.Statement | None:
+        """The statement in front of a condition, `if (int x = 1; …)`."""
+        start = node.child_by_field_name("initializer") if node is not None else None
+        return tree.Block(tuple(self.statements(start)), scoped=False) if start is not None else None
+
+    def _if(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         yes = self._one(node.child_by_field_name("consequence")) or tree.Block(())
-        condition = self._condition(node.child_by_field_name("condition"))
-        return tree.If(condition, yes, self._one(node.child_by_field_name("alternative")), span=self.span(node))
+        clause = node.child_by_field_name("condition")
+        other = self._one(node.child_by_field_name("alternative"))
+        yield tree.If(self._condition(clause), yes, other, self._start(clause), span=self.span(node))
 
-    def _for(self, node: tree_sitter.Node) -> tree.Statement:
+    def _for(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         start = node.child_by_field_name("initializer")
         condition, step = node.child_by_field_name("condition"), node.child_by_field_name("update")
-        return tree.Loop(
+        yield tree.Loop(
             self._one(start) if start else None,
-            self.expression(condition) if condition else None,
+            self._condition(condition) if condition else None,
             self.expression(step) if step else None,
             self._one(node.child_by_field_name("body")) or tree.Block(()),
             span=self.span(node),
         )
 
-    def _while(self, node: tree_sitter.Node) -> tree.Statement:
+    def _while(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         body = self._one(node.child_by_field_name("body")) or tree.Block(())
         condition = self._condition(node.child_by_field_name("condition"))
-        return tree.Loop(None, condition, None, body, node.type == "do_statement", span=self.span(node))
+        yield tree.Loop(None, condition, None, body, node.type == "do_statement", span=self.span(node))
 
-    def _each(self, node: tree_sitter.Node) -> tree.Statement:
-        name = self.text(node.child_by_field_name("declarator"))
+    def _each(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+        base = self.type(type_node) if type_node else tree.Type((("auto", None),))
+        names: tuple[str, ...] = ()
+        if declarator is not None:
+            base, inner = self._declared(base, declarator)
+            bound = inner.type == "structured_binding_declarator"
+            names = tuple(self.text(c) for c in inner.named_children) if bound else (self.text(inner),)
         values = node.child_by_field_name("right")
         body = self._one(node.child_by_field_name("body")) or tree.Block(())
-        return tree.Each((name,), self.expression(values) if values else tree.Other(""), body, span=self.span(node))
+        yield tree.Each(
+            names, self.expression(values) if values else tree.Other(""), body, base, self._start(node),
+            span=self.span(node),
+        )  # fmt: skip
 
-    def _switch(self, node: tree_sitter.Node) -> tree.Statement:
-        body = node.child_by_field_name("body")
+    def _switch(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        body, clause = node.child_by_field_name("body"), node.child_by_field_name("condition")
+        if body is not None and any(_has_label(child) for child in body.named_children):
+            yield tree.Unread(self.text(node), span=self.span(node))
+            return
         cases: list[tuple[tree.Expression | None, tuple[tree.Statement, ...]]] = []
         for child in body.named_children if body else ():
             if child.type == "case_statement":
                 value = child.child_by_field_name("value")
                 inside = [c for c in child.named_children if value is None or c.id != value.id]
-                cases.append(
-                    (self.expression(value) if value else None, tuple(s for c in inside for s in self.statement(c)))
-                )
-        return tree.Switch(self._condition(node.child_by_field_name("condition")), tuple(cases), span=self.span(node))
+                own = tuple(s for c in inside for s in self.statement(c))
+                cases.append((self.expression(value) if value else None, own))
+            elif child.type != "comment":
+                cases.append((tree.Other("unreachable"), tuple(self.statement(child))))
+        yield tree.Switch(self._condition(clause), tuple(cases), self._start(clause), span=self.span(node))
 
-    def _return(self, node: tree_sitter.Node) -> tree.Statement:
+    def _return(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         inner = [child for child in node.named_children if child.type != "comment"]
-        return tree.Return(self.expression(inner[0]) if inner else None, span=self.span(node))
+        yield tree.Return(self.expression(inner[0]) if inner else None, span=self.span(node))
 
-    def _jump(self, node: tree_sitter.Node) -> tree.Statement:
-        return tree.Jump(node.type.partition("_")[0], span=self.span(node))
+    def _jump(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        label = self.text(node.child_by_field_name("label"))
+        yield tree.Jump(node.type.partition("_")[0], label, span=self.span(node))
 
-    def _do(self, node: tree_sitter.Node) -> tree.Statement | None:
+    def _label(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        named = node.child_by_field_name("label")
+        yield tree.Label(self.text(named), span=self.span(node))
+        for child in node.named_children:
+            if named is None or child.id != named.id:
+                yield from self.statement(child)
+
+    def _attributed(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        for child in node.named_children:
+            yield from self.statement(child)
+
+    def _try(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        body = node.child_by_field_name("body")
+        handlers = []
+        for clause in node.named_children:
+            if clause.type == "catch_clause":
+                given = self._parameters(clause.child_by_field_name("parameters"))
+                inner = clause.child_by_field_name("body")
+                handlers.append((given[0] if given else None, self._block(inner) if inner else tree.Block(())))
+        yield tree.Try(self._block(body) if body else tree.Block(()), tuple(handlers), span=self.span(node))
+
+    def _throw(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        inner = [child for child in node.named_children if child.type != "comment"]
+        yield tree.Throw(self.expression(inner[0]) if inner else None, span=self.span(node))
+
+    def _do(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         inner = [child for child in node.named_children if child.type != "comment"]
         if inner and inner[0].type == "gnu_asm_expression":
-            return self._assembly(inner[0])
-        return tree.Do(self.expression(inner[0]), span=self.span(inner[0])) if inner else None
+            yield from self._assembly(inner[0], heads)
+        elif inner:
+            declared = self._array_reference(inner[0])
+            yield declared or tree.Do(self.expression(inner[0]), span=self.span(inner[0]))
 
-    def _assembly(self, node: tree_sitter.Node) -> tree.Statement:
+    def _array_reference(self, node: tree_sitter.Node) -> tree.Declare | None:
+        """int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        call = (
+            left.child_by_field_name("argument") if left is not None and left.type == "subscript_expression" else None
+        )
+        kind = call.child_by_field_name("function") if call is not None and call.type == "call_expression" else None
+        if node.type != "assignment_expression" or kind is None or kind.type != "primitive_type" or right is None:
+            return None
+        listed = call.child_by_field_name("arguments") if call is not None else None
+        given = listed.named_children if listed is not None else []
+        if len(given) != 1 or given[0].type != "pointer_expression":
+            return None
+        sign, named = given[0].children[0].type, given[0].child_by_field_name("argument")
+        sizes = self.expression(left) if left is not None else None
+        dims = sizes.indices if isinstance(sizes, tree.Index) else ()
+        base = self.type(kind)
+        made = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
+        return tree.Declare(made, self.text(named), self.expression(right), span=self.span(node))
+
+    def _assembly(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         operands, names = [], []
         for name in ("output_operands", "input_operands"):
             listed = node.child_by_field_name(name)
@@ -195,76 +387,115 @@ class Lowering(Expressions):
                     symbol = child.child_by_field_name("symbol")
                     names.append(self.text(symbol).strip("[] ") if symbol else "")
         code = self.text(node.child_by_field_name("assembly_code"))
-        return tree.Assembly(code, tuple(operands), tuple(names), span=self.span(node))
+        clobbered = re.findall(r'"([^"]*)"', self.text(node.child_by_field_name("clobbers")))
+        words = {self.text(child).strip("_") for child in node.children if child.type == "gnu_asm_qualifier"}
+        ptx_text = string(code) if "goto" not in words else None
+        yield tree.Assembly(
+            code, tuple(operands), tuple(names), tuple(clobbered), ptx_text, "volatile" in words, span=self.span(node)
+        )
 
-    def _alias(self, node: tree_sitter.Node) -> tree.Statement | None:
+    # types -----------------------------------------------------------------------------------------------------------
+
+    def _alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
         type_node = node.child_by_field_name("type")
         if named is None or type_node is None:
-            return None
-        if type_node.type in ("struct_specifier", "union_specifier", "class_specifier"):
+            return
+        templates = heads[-1] if heads else ()
+        if type_node.type in RECORDS and type_node.child_by_field_name("body"):
             made = self._struct(type_node, ())
-            return tree.Struct(self.text(named), made.members, made.union, span=made.span) if made else None
-        if type_node.type == "enum_specifier":
-            made_enum = self._enum(type_node)
-            return tree.Enum(self.text(named), made_enum.members, span=made_enum.span)
-        made_type, name = self._declared(self.type(type_node), named)
-        return tree.Alias(name, made_type, span=self.span(node))
+            if made:
+                name = self.text(named)
+                yield tree.Struct(name, made.members, made.union, bases=made.bases, span=made.span)
+                if made.name and made.name != name:
+                    yield tree.Alias(made.name, tree.Type(((name, None),)), span=made.span)
+            return
+        if type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
+            made_enum = self._enumeration(type_node)
+            yield tree.Enum(self.text(named), made_enum.members, made_enum.base, span=made_enum.span)
+            return
+        made_type, inner = self._declared(self.typed(node, type_node), named)
+        yield tree.Alias(self.text(inner), made_type, templates, span=self.span(node))
 
-    def _enum(self, node: tree_sitter.Node) -> tree.Enum:
+    def _enum(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        yield self._enumeration(node)
+
+    def _enumeration(self, node: tree_sitter.Node) -> tree.Enum:
         members = []
-        body = node.child_by_field_name("body")
+        body, base = node.child_by_field_name("body"), node.child_by_field_name("base")
         for child in body.named_children if body else ():
             if child.type == "enumerator":
                 value = child.child_by_field_name("value")
                 name = self.text(child.child_by_field_name("name"))
                 members.append((name, self.expression(value) if value else None, self.span(child)))
-        return tree.Enum(self.text(node.child_by_field_name("name")), tuple(members), span=self.span(node))
+        scoped = any(c.type in ("class", "struct") for c in node.children)
+        return tree.Enum(
+            self.text(node.child_by_field_name("name")), tuple(members), self.type(base) if base else None, scoped,
+            span=self.span(node),
+        )  # fmt: skip
+
+    def _record(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        made = self._struct(node, heads[-1] if heads else ())
+        if made:
+            yield made
 
     def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.Struct | None:
-        body = node.child_by_field_name("body")
+        body, named = node.child_by_field_name("body"), node.child_by_field_name("name")
         if body is None:
-            return None
-        named = node.child_by_field_name("name")
+            return tree.Struct(self.text(named), (), False, templates, complete=False) if templates and named else None
+        specialized = None
         if named is not None and named.type == "template_type":
+            specialized = self._path(named)[-1][1]
             named = named.child_by_field_name("name")
         bases = [
-            self.text(child).partition("<")[0].split("::")[-1]
+            tree.Type((("a virtual base", None),)) if _is_virtual(clause) else self.type(child)
             for clause in node.named_children
             if clause.type == "base_class_clause"
             for child in clause.named_children
-            if child.type in ("type_identifier", "template_type", "qualified_identifier")
+            if child.type in ("type_identifier", "template_type", "qualified_identifier", "dependent_type")
         ]
-        union = node.type == "union_specifier"
         return tree.Struct(
-            self.text(named), tuple(self.statements(body)), union, templates, tuple(bases), span=self.span(node)
-        )
+            self.text(named), tuple(self.statements(body)), node.type == "union_specifier", templates, tuple(bases),
+            specialized, span=self.span(node),
+        )  # fmt: skip
 
-    def _declaration(
-        self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...] = ()
-    ) -> Iterator[tree.Statement]:
+    # declarations ----------------------------------------------------------------------------------------------------
+
+    def _declaration(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         type_node = node.child_by_field_name("type")
         if type_node is None:
+            yield from self._prototypes(node, heads)
             return
         body: tree.Struct | tree.Enum | None = None
-        if type_node.type in ("struct_specifier", "union_specifier", "class_specifier"):
-            made_struct = body = self._struct(type_node, templates)
+        if type_node.type in RECORDS:
+            made_struct = body = self._struct(type_node, heads[-1] if heads else ())
             if made_struct and made_struct.name:
                 yield made_struct
-        elif type_node.type == "enum_specifier":
-            body = self._enum(type_node)
-            if type_node.child_by_field_name("body"):
-                yield body
-        base = self.type(type_node)
-        if body is not None:
-            base = tree.Type(base.path, body=body, span=base.span)
-        static = any(self.text(c) in ("static", "constexpr") for c in node.children)
-        yield from self._declarators(node, base, static, body)
+        elif type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
+            body = self._enumeration(type_node)
+            yield body
+        if body is None:
+            base = self.typed(node, type_node)
+        else:  # not read a second time: of nested ones each would double the work
+            const = any(c.type == "type_qualifier" and self.text(c) in ("const", "constexpr") for c in node.children)
+            name = self.text(type_node.child_by_field_name("name"))
+            base = tree.Type(((name, None),), body=body, const=const, span=self.span(type_node))
+        yield from self._declarators(node, base, body, heads)
+
+    def _prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        """A constructor, destructor or conversion that is only declared."""
+        for child in node.named_children:
+            if child.type in ("function_declarator", "operator_cast"):
+                yield from self._signature(node, child, None, heads)
 
     def _declarators(
-        self, node: tree_sitter.Node, base: tree.Type, static: bool, body: tree.Statement | None
+        self, node: tree_sitter.Node, base: tree.Type, body: tree.Statement | None, heads: Heads
     ) -> Iterator[tree.Statement]:
         children = node.children
+        words = {self.text(c) for c in children if c.type in ("storage_class_specifier", "type_qualifier")}
+        static = bool(words & {"static", "constexpr"})
+        lasting = bool(words & {"static", "thread_local"}) and not words & {"constexpr"}
+        templates = heads[-1] if heads else ()
         found = False
         for at, child in enumerate(children):
             if node.field_name_for_child(at) != "declarator":
@@ -285,23 +516,29 @@ class Lowering(Expressions):
             bits = next((c for c in children[at + 1 : at + 2] if c.type == "bitfield_clause"), None)
             if inner is None:
                 continue
-            if inner.type == "structured_binding_declarator":
-                names = tuple(self.text(c) for c in inner.named_children)
+            made, last = self._declared(base, inner)
+            if last.type == "structured_binding_declarator":
+                names = tuple(self.text(c) for c in last.named_children)
                 if next_value:
-                    yield tree.Unpack(names, self.expression(next_value), span=self.span(node))
+                    yield tree.Unpack(names, self.expression(next_value), bool(made.reference), span=self.span(node))
                 continue
-            if inner.type == "function_declarator" and next_value is None:
-                arguments = self._called_like(inner)
+            if last.type == "function_declarator" and next_value is None:
+                arguments = self._called_like(last)
                 if arguments is None:
+                    yield from self._signature(node, inner, None, heads)
                     continue
-                inner = inner.child_by_field_name("declarator") or inner
+                last = last.child_by_field_name("declarator") or last
             if next_value is not None and next_value.type == "argument_list":
                 arguments = tuple(self.expression(c) for c in next_value.named_children if c.type != "comment")
             elif next_value is not None:
                 value = self.expression(next_value)
-            made, name = self._declared(base, inner)
+            path = self._path(last)
             width = self.expression(bits.named_children[0]) if bits and bits.named_children else None
-            yield tree.Declare(made, name, value, arguments, width, static, span=self.span(child))
+            yield tree.Declare(
+                made, path[-1][0], value, arguments, width, static, lasting,
+                bool(words & {"const", "constexpr", "__constant__"}), templates, path[-1][1], path[:-1],
+                "extern" in words and value is None, span=self.span(child),
+            )  # fmt: skip
         if not found and isinstance(body, tree.Struct) and not body.name:
             yield tree.Declare(base, "", span=self.span(node))
         bits = next((c for c in children if c.type == "bitfield_clause"), None)
@@ -321,35 +558,99 @@ class Lowering(Expressions):
             out.append(tree.Name(path, span=self.span(child)))
         return tuple(out) or None
 
-    def _function(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> Iterator[tree.Statement]:
+    # functions -------------------------------------------------------------------------------------------------------
+
+    def _function(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
-        while declarator is not None and declarator.type in ("pointer_declarator", "reference_declarator"):
-            declarator = next((c for c in declarator.named_children if c.type.endswith("declarator")), None)
-        if declarator is None or body is None:
-            return
+        if declarator is not None:
+            yield from self._signature(node, declarator, body, heads)
+
+    def _signature(
+        self, node: tree_sitter.Node, declarator: tree_sitter.Node, body: tree_sitter.Node | None, heads: Heads
+    ) -> Iterator[tree.Statement]:
+        """A function, from its whole node and its declarator; without a body it is only declared."""
         returns = node.child_by_field_name("type")
-        named = declarator.child_by_field_name("declarator") if declarator.type == "function_declarator" else declarator
-        if declarator.type == "operator_cast":
-            name = "operator " + self.text(declarator.child_by_field_name("type"))
-            parameters: tuple[tree.Parameter, ...] = ()
+        base = self.typed(node, returns) if returns else None
+        inner: tree_sitter.Node | None = declarator
+        while inner is not None and inner.type in ("pointer_declarator", "reference_declarator"):
+            if base is not None:
+                reference = self._referred(inner) if inner.type == "reference_declarator" else base.reference
+                base = tree.Type(
+                    base.path, base.pointers + (inner.type == "pointer_declarator"), reference, base.dims, base.body,
+                    base.const, span=base.span,
+                )  # fmt: skip
+            inner = next((c for c in inner.named_children if c.type.endswith(("declarator", "operator_cast"))), None)
+        if inner is None:
+            return
+        qualifiers: tree_sitter.Node | None = inner
+        path: tree.Path
+        if inner.type == "operator_cast":
+            base = self.type(node_type) if (node_type := inner.child_by_field_name("type")) else None
+            path, listed = (("operator " + self.text(node_type), None),), None
+            qualifiers = inner.child_by_field_name("declarator")
+        elif inner.type == "function_declarator":
+            named = inner.child_by_field_name("declarator")
+            path = self._path(named) if named else (("", None),)
+            if named is not None and named.type == "operator_cast":
+                base = self.type(node_type) if (node_type := named.child_by_field_name("type")) else None
+            listed = inner.child_by_field_name("parameters")
         else:
-            name = self._path(named)[-1][0] if named else ""
-            parameters = self._parameters(declarator.child_by_field_name("parameters"))
-        starts: list[tuple[str, tuple[tree.Expression, ...]]] = []
+            return
+        words = {c.type if c.type in ("virtual",) else self.text(c) for c in node.children if c != body}
+        owners = sum(given is not None for _, given in path[:-1])
+        own = heads[owners:]
+        constraint = next((c for c in inner.named_children if c.type == "requires_clause"), None)
+        clauses = [c.type for c in node.named_children]
+        yield tree.Function(
+            path[-1][0], self._parameters(listed), self._later(body) if body else None, own[-1] if own else (),
+            tuple(self._initializers(node)), self.returned(inner) or base,
+            owner=path[:-1], owner_templates=tuple(p for head in heads[:owners] for p in head),
+            specialized=(path[-1][1] or ()) if own and not own[-1] else None,
+            constraint=self._required(constraint) if constraint else self.constraint,
+            static="static" in words,
+            const=qualifiers is not None and any(self.text(c) == "const" for c in qualifiers.named_children),
+            virtual="virtual" in words, deleted="delete_method_clause" in clauses,
+            explicit="explicit_function_specifier" in clauses,
+            qualifier=next((self.text(c) for c in inner.named_children if c.type == "ref_qualifier"), ""),
+            span=self.span(node),
+        )  # fmt: skip
+
+    def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
+        """The members and bases that a constructor initializes, as they are written."""
         for clause in node.named_children:
             for child in clause.named_children if clause.type == "field_initializer_list" else ():
                 parts = child.named_children
                 if child.type == "field_initializer" and parts:
+                    name = self._path(parts[0])[-1][0]
                     given = parts[1].named_children if len(parts) > 1 else ()
-                    starts.append((self.text(parts[0]), tuple(self.expression(c) for c in given)))
-        yield tree.Function(
-            name, parameters, self._later(body), templates, tuple(starts),
-            self.returned(declarator) or (self.type(returns) if returns else None), span=self.span(node),
-        )  # fmt: skip
+                    yield name, tuple(self.expression(c) for c in given if c.type != "comment")
 
 
-_STATEMENTS: dict[str, Callable[[Lowering, tree_sitter.Node], tree.Statement | None]] = {
-    "compound_statement": Lowering._block,
+def _is_virtual(clause: tree_sitter.Node) -> bool:
+    return any(child.type == "virtual" for child in clause.children)
+
+
+def _has_label(node: tree_sitter.Node, deep: int = 0) -> bool:
+    """Whether a case label stands inside a statement of a switch, as in Duff's device."""
+    return any(
+        (child.type == "case_statement" and bool(deep or node.type != "case_statement"))
+        or (child.type not in ("switch_statement", "lambda_expression") and deep < 40 and _has_label(child, deep + 1))
+        for child in node.named_children
+    )
+
+
+_Reader = Callable[[Lowering, tree_sitter.Node, Heads], Iterator[tree.Statement]]
+_STATEMENTS: dict[str, _Reader] = {
+    "template_declaration": Lowering._template,
+    "namespace_definition": Lowering._namespace,
+    "namespace_alias_definition": Lowering._namespace_alias,
+    "using_declaration": Lowering._using,
+    "friend_declaration": Lowering._friend,
+    "function_definition": Lowering._function,
+    **dict.fromkeys(RECORDS, Lowering._record),
+    "declaration": Lowering._declaration,
+    "field_declaration": Lowering._declaration,
+    "compound_statement": Lowering._compound,
     "if_statement": Lowering._if,
     "for_statement": Lowering._for,
     "while_statement": Lowering._while,
@@ -359,9 +660,19 @@ _STATEMENTS: dict[str, Callable[[Lowering, tree_sitter.Node], tree.Statement | N
     "return_statement": Lowering._return,
     "break_statement": Lowering._jump,
     "continue_statement": Lowering._jump,
+    "goto_statement": Lowering._jump,
+    "labeled_statement": Lowering._label,
+    "attributed_statement": Lowering._attributed,
+    "try_statement": Lowering._try,
+    "throw_statement": Lowering._throw,
     "expression_statement": Lowering._do,
     "alias_declaration": Lowering._alias,
     "type_definition": Lowering._alias,
     "enum_specifier": Lowering._enum,
     "gnu_asm_expression": Lowering._assembly,
 }
+# Statements of which no part may be left out.
+_CHECKED = frozenset(
+    "declaration if_statement for_statement while_statement do_statement for_range_loop switch_statement"
+    " return_statement expression_statement try_statement throw_statement".split()
+)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import tree_sitter
 
+from layouts.c_integers import BOOL, INT, ULONG, character, literal, type_named
 from layouts.reader.code import tree
-from layouts.reader.code.ctype import BOOL, CHAR, ULONG, literal
 from layouts.reader.code.nodes import Nodes, Readers
-from layouts.reader.code.preprocess import Source
+from layouts.reader.code.source import Source
 from layouts.reader.code.word import Span
 
+RECORDS = ("struct_specifier", "union_specifier", "class_specifier")
+_REAL = re.compile(r"(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?[fFlL]?")
+_SPELLED = {"or": "||", "and": "&&", "bitor": "|", "bitand": "&", "not_eq": "!=", "xor": "^"}
+_FOLDED = frozenset("+ - * / % ^ & | && || , << >> < > <= >= == != = += -= *= /= %= ^= &= |= <<= >>=".split())
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "bit_cast", "dynamic_cast", "safe_cast"}
 
 
@@ -22,6 +27,7 @@ class Expressions(Nodes):
     def __init__(self, source: Source) -> None:
         super().__init__(source.text)
         self.source = source
+        self.constraint: tree.Expression | None = None  # of the template that is being read
 
     def readers(self) -> Readers:
         return _EXPRESSIONS
@@ -29,42 +35,77 @@ class Expressions(Nodes):
     def span(self, node: tree_sitter.Node) -> Span:
         return self.source.original(node.start_byte, node.end_byte)
 
-    def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, str]:
-        """The type and the name of a declarator: pointers, references and array sizes off it."""
+    def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
+        """The type of a declarator and the node of its name: pointers, references and array sizes off it. A pointer to
+        a function has the type auto.
+        """
         pointers, reference, dims = base.pointers, base.reference, list(base.dims)
         while True:
             kind = node.type
             if kind in ("pointer_declarator", "abstract_pointer_declarator"):
                 pointers += 1
             elif kind in ("reference_declarator", "abstract_reference_declarator"):
-                reference = True
+                reference = self._referred(node)
+            elif kind == "array_declarator" and self._is_array_pointer(node):
+                base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
             elif kind in ("array_declarator", "abstract_array_declarator"):
                 size = node.child_by_field_name("size")
                 dims.insert(0, self.expression(size) if size else None)
-            elif kind not in ("parenthesized_declarator", "init_declarator", "variadic_declarator"):
+            elif kind == "function_declarator" and self._is_function_pointer(node):
+                base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
+            elif kind not in (
+                "parenthesized_declarator",
+                "init_declarator",
+                "variadic_declarator",
+                "abstract_parenthesized_declarator",
+            ):
                 break
             inner = node.child_by_field_name("declarator")
             inner = inner or next(
                 (c for c in reversed(node.named_children) if c.type.endswith(("declarator", "identifier"))), None
             )
             if inner is None:
-                return tree.Type(base.path, pointers, reference, tuple(dims), base.body, span=base.span), ""
+                break
             node = inner
-        name = self.text(node)
-        return tree.Type(base.path, pointers, reference, tuple(dims), base.body, span=base.span), name
+        made = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
+        return made, node
+
+    def _referred(self, node: tree_sitter.Node) -> str:
+        return "&&" if self.text(node).startswith("&&") else "&"
+
+    def _is_array_pointer(self, node: tree_sitter.Node) -> bool:
+        """Whether a declarator is (*name)[n], a pointer to an array."""
+        inner = node.child_by_field_name("declarator")
+        while inner is not None and inner.type == "array_declarator":
+            inner = inner.child_by_field_name("declarator")
+        starred = inner is not None and inner.type == "parenthesized_declarator"
+        return starred and any(c.type == "pointer_declarator" for c in inner.named_children) if inner else False
+
+    def _is_function_pointer(self, node: tree_sitter.Node) -> bool:
+        inner = node.child_by_field_name("declarator")
+        return inner is not None and inner.type == "parenthesized_declarator"
+
+    def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
+        """The type of a declaration, const where a qualifier beside it says so."""
+        made = self.type(type_node)
+        const = any(c.type == "type_qualifier" and self.text(c) in ("const", "constexpr") for c in node.children)
+        if not const or made.const:
+            return made
+        return tree.Type(made.path, made.pointers, made.reference, made.dims, made.body, True, span=made.span)
 
     def type(self, node: tree_sitter.Node) -> tree.Type:
         if node.type == "type_descriptor":
             inner = node.child_by_field_name("type")
-            base = self.type(inner) if inner else tree.Type(())
+            base = self.typed(node, inner) if inner else tree.Type(())
             declarator = node.child_by_field_name("declarator")
             return self._declared(base, declarator)[0] if declarator else base
-        if node.type in ("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"):
+        if node.type in (*RECORDS, "enum_specifier"):
             name = node.child_by_field_name("name")
             body = (
                 self._struct(node, ()) if node.child_by_field_name("body") and node.type != "enum_specifier" else None
             )
-            return tree.Type(((self.text(name), None),), body=body, span=self.span(node))
+            path = self._path(name) if name is not None and body is None else ((self.text(name), None),)
+            return tree.Type(path, body=body, span=self.span(node))
         if node.type == "dependent_type":
             inner = node.named_children[0] if node.named_children else None
             return self.type(inner) if inner else tree.Type(())
@@ -74,17 +115,25 @@ class Expressions(Nodes):
             return tree.Type((("decltype", value),), span=self.span(node))
         return tree.Type(self._path(node), span=self.span(node))
 
-    def _path(self, node: tree_sitter.Node) -> tuple[tuple[str, tuple[tree.Expression, ...] | None], ...]:
-        if node.type in ("qualified_identifier",):
-            scope, name = node.child_by_field_name("scope"), node.child_by_field_name("name")
-            return (self._path(scope) if scope else ()) + (self._path(name) if name else ())
+    def _path(self, node: tree_sitter.Node) -> tree.Path:
+        """The parts of a qualified name; `::name` begins with an empty one."""
+        if node.type == "qualified_identifier":
+            parts: list[tuple[str, tuple[tree.Expression, ...] | None]] = []
+            inner: tree_sitter.Node | None = node
+            while inner is not None and inner.type == "qualified_identifier":  # a::b::c is a, then b::c
+                scope, inner = inner.child_by_field_name("scope"), inner.child_by_field_name("name")
+                parts += self._path(scope) if scope else (("", None),) if not parts else ()
+            return (*parts, *(self._path(inner) if inner else ()))
+        if node.type == "nested_namespace_specifier":
+            return tuple(part for child in node.named_children for part in self._path(child))
         if node.type in ("template_type", "template_function", "template_method"):
             listed = node.child_by_field_name("arguments")
             given = tuple(self.expression(c) for c in (listed.named_children if listed else ()) if c.type != "comment")
             return ((self.text(node.child_by_field_name("name")), given),)
-        if node.type == "dependent_name" and node.named_children:
+        if node.type in ("dependent_name", "dependent_type") and node.named_children:
             return self._path(node.named_children[-1])
-        return ((" ".join(self.text(node).split()), None),)
+        text = " ".join(self.text(node).split())
+        return ((text.replace(" ", "") if node.type == "operator_name" else text, None),)
 
     def _parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
         out = []
@@ -93,7 +142,10 @@ class Expressions(Nodes):
                 "type_parameter_declaration",
                 "optional_type_parameter_declaration",
                 "variadic_type_parameter_declaration",
+                "template_template_parameter_declaration",
             ):
+                if child.type.startswith("template_template"):
+                    child = child.named_children[-1]
                 name = child.child_by_field_name("name") or next(
                     (c for c in child.named_children if c.type == "type_identifier"), None
                 )
@@ -107,21 +159,31 @@ class Expressions(Nodes):
             elif child.type.endswith("parameter_declaration"):
                 type_node, declarator = child.child_by_field_name("type"), child.child_by_field_name("declarator")
                 default = child.child_by_field_name("default_value")
-                base = self.type(type_node) if type_node else tree.Type(())
-                made, name_text = self._declared(base, declarator) if declarator else (base, "")
+                base = self.typed(child, type_node) if type_node else tree.Type(())
+                made, named = self._declared(base, declarator) if declarator else (base, None)
+                abstract = named is None or named.type.startswith("abstract") or not named.type.endswith("identifier")
+                value = self.expression(default) if default else None
                 out.append(
                     tree.Parameter(
-                        name_text, made, self.expression(default) if default else None, False,
+                        "" if abstract else self.text(named), made, value, False,
                         child.type.startswith("variadic"), span=self.span(child),
                     )
                 )  # fmt: skip
+        if node is not None and any(child.type == "..." for child in node.children):
+            out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.span(node)))
         return tuple(out)
 
     def _number(self, node: tree_sitter.Node) -> tree.Expression:
-        read_one = literal(self.text(node))
+        text = self.text(node)
+        sign = text[0] if text[:1] in "+-" else ""  # the grammar takes a sign for a part of the literal
+        text = text[len(sign) :].lstrip()
+        read_one = literal(text)
+        if read_one is None and not sign and _REAL.fullmatch(text):
+            return tree.Real(text, 32 if text[-1] in "fF" else 64, span=self.span(node))
         if read_one is None:
-            return tree.Other(self.text(node), span=self.span(node))
-        return tree.Num(*read_one, span=self.span(node))
+            return tree.Other(sign + text, span=self.span(node))
+        one = tree.Num(*read_one, span=self.span(node))
+        return tree.Unary(sign, one, span=self.span(node)) if sign else one
 
     def _name(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Name(self._path(node), span=self.span(node))
@@ -132,18 +194,34 @@ class Expressions(Nodes):
 
     def _binary(self, node: tree_sitter.Node) -> tree.Expression:
         op = self.text(node.child_by_field_name("operator"))
-        op = {"or": "||", "and": "&&", "bitor": "|", "bitand": "&", "not_eq": "!=", "xor": "^"}.get(op, op)
+        op = _SPELLED.get(op, op)
         return tree.Binary(op, self._field(node, "left"), self._field(node, "right"), span=self.span(node))
 
     def _unary(self, node: tree_sitter.Node) -> tree.Expression:
         op = self.text(node.child_by_field_name("operator"))
         op = {"not": "!", "compl": "~"}.get(op, op)
+        inner = node.child_by_field_name("argument")
+        after = node.type == "update_expression" and bool(node.children) and node.children[0].is_named
+        if after and inner is not None and inner.type == "unary_expression":
+            return self._signed_step(node, inner, op[0])
         if node.type == "update_expression":
             postfix = node.children and node.children[0].is_named
-            one = tree.Num(1, literal("1")[1])  # type: ignore[index]
-            change = tree.Assign(self._field(node, "argument"), op[0], one, span=self.span(node))
+            one = tree.Num(1, INT)
+            change = tree.Assign(self._field(node, "argument"), op[0], one, True, span=self.span(node))
             return tree.Unary("post", change, span=self.span(node)) if postfix else change
         return tree.Unary(op, self._field(node, "argument"), span=self.span(node))
+
+    def _signed_step(self, node: tree_sitter.Node, inner: tree_sitter.Node, op: str) -> tree.Expression:
+        """-i--, which the grammar reads as (-i)--."""
+        operand = inner.child_by_field_name("argument")
+        sign = self.text(inner.child_by_field_name("operator"))
+        if operand is not None and operand.type == "unary_expression":
+            made = self._signed_step(node, operand, op)
+        else:
+            value = self.expression(operand) if operand is not None else tree.Other("")
+            change = tree.Assign(value, op, tree.Num(1, INT), True, span=self.span(node))
+            made = tree.Unary("post", change, span=self.span(node))
+        return tree.Unary({"not": "!", "compl": "~"}.get(sign, sign), made, span=self.span(node))
 
     def _choice(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Choice(
@@ -153,6 +231,11 @@ class Expressions(Nodes):
 
     def _cast(self, node: tree_sitter.Node) -> tree.Expression:
         type_node = node.child_by_field_name("type")
+        declarator = type_node.child_by_field_name("declarator") if type_node else None
+        while declarator is not None and declarator.type != "abstract_function_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        if declarator is not None:  # (a * (b & c)) & d: the grammar takes a product for a type
+            return tree.Other(self.text(node), span=self.span(node))
         made = self.type(type_node) if type_node else tree.Type(())
         return tree.Cast(made, self._field(node, "value"), span=self.span(node))
 
@@ -161,10 +244,15 @@ class Expressions(Nodes):
         given = tuple(self.expression(c) for c in (listed.named_children if listed else ()) if c.type != "comment")
         if function is None:
             return tree.Other(self.text(node), span=self.span(node))
-        if function.type == "primitive_type":
-            value = given[0] if given else tree.Num(0, ULONG)
+        if function.type in ("primitive_type", "sized_type_specifier"):
+            value = given[0] if given else tree.Num(0, INT)
             return tree.Cast(self.type(function), value, span=self.span(node))
         made = self.expression(function)
+        if isinstance(made, tree.Call) and len(made.arguments) == len(given) == 1:  # (wchar_t)(long)(x) and its kind
+            outer, inner = made.function, made.arguments[0]
+            if _names_type(outer) and _names_type(inner):
+                cast = tree.Cast(as_type(inner), given[0], span=self.span(node))
+                return tree.Cast(as_type(outer), cast, span=self.span(node))
         if isinstance(made, tree.Name) and made.last in _CASTS and made.path[-1][1] and given:
             target = made.path[-1][1][0]
             pointer = made.last == "reinterpret_cast"
@@ -175,7 +263,9 @@ class Expressions(Nodes):
         field = node.child_by_field_name("field")
         path = self._path(field) if field else (("", None),)
         arrow = self.text(node.child_by_field_name("operator")) == "->"
-        return tree.Member(self._field(node, "argument"), path[-1][0], arrow, path[-1][1], span=self.span(node))
+        return tree.Member(
+            self._field(node, "argument"), path[-1][0], arrow, path[-1][1], path[:-1], span=self.span(node)
+        )
 
     def _index(self, node: tree_sitter.Node) -> tree.Expression:
         listed = node.child_by_field_name("indices")
@@ -187,7 +277,8 @@ class Expressions(Nodes):
         return tree.Index(self._field(node, "argument"), inner, span=self.span(node))
 
     def _assign(self, node: tree_sitter.Node) -> tree.Expression:
-        op = self.text(node.child_by_field_name("operator")).rstrip("=")
+        op = self.text(node.child_by_field_name("operator"))
+        op = {"and_eq": "&", "or_eq": "|", "xor_eq": "^"}.get(op, op.rstrip("="))
         return tree.Assign(self._field(node, "left"), op, self._field(node, "right"), span=self.span(node))
 
     def _items(self, node: tree_sitter.Node) -> tree.Expression:
@@ -208,16 +299,19 @@ class Expressions(Nodes):
 
     def _sizeof(self, node: tree_sitter.Node) -> tree.Expression:
         type_node, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        if type_node is not None:
-            return tree.SizeOf(self.type(type_node), span=self.span(node))
-        return tree.SizeOf(self.expression(value) if value else tree.Other(""), span=self.span(node))
+        align, pack = node.type == "alignof_expression", self.text(node)[6:].lstrip().startswith("...")
+        inner = self.type(type_node) if type_node is not None else self.expression(value) if value else tree.Other("")
+        return tree.SizeOf(inner, align, pack, span=self.span(node))
 
     def _string(self, node: tree_sitter.Node) -> tree.Expression:
-        return tree.Text(self.text(node).strip('"'), span=self.span(node))
+        parts = [node] if node.type != "concatenated_string" else [c for c in node.named_children if "string" in c.type]
+        return tree.Text("".join(self.text(part).strip('"') for part in parts), span=self.span(node))
 
     def _char(self, node: tree_sitter.Node) -> tree.Expression:
-        body = self.text(node).strip("'")
-        return tree.Num(ord(body[-1]) if body else 0, CHAR, span=self.span(node))
+        read_one = character(self.text(node))
+        if read_one is None:
+            return tree.Other(self.text(node), span=self.span(node))
+        return tree.Num(*read_one, span=self.span(node))
 
     def _truth(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Num(int(node.type == "true"), BOOL, span=self.span(node))
@@ -229,10 +323,72 @@ class Expressions(Nodes):
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
         parameters = self._parameters(declarator.child_by_field_name("parameters")) if declarator else ()
         block = self._block(body) if body else tree.Block(())
-        returns = self.returned(declarator)
-        return tree.Lambda(
-            tree.Function("", parameters, block, returns=returns, span=self.span(node)), span=self.span(node)
+        listed = node.child_by_field_name("template_parameters")
+        function = tree.Function(
+            "", parameters, block, self._parameters(listed), returns=self.returned(declarator), span=self.span(node)
         )
+        default, captures = self._captures(node.child_by_field_name("captures"))
+        return tree.Lambda(function, default, captures, span=self.span(node))
+
+    def _captures(self, node: tree_sitter.Node | None) -> tuple[str, tuple[tree.Capture, ...]]:
+        """The default of a lambda's captures, and those that it names."""
+        default, out, by_reference, starred = "", [], False, False
+        for child in node.children if node else ():
+            if child.type == "lambda_default_capture":
+                default = self.text(child)
+            elif child.type == "&":
+                by_reference = True
+            elif self.text(child).replace(" ", "") == "*this" or (child.type == "this" and starred):
+                out.append(tree.Capture("*this", span=self.span(child)))
+            elif child.type == "*":
+                starred = True
+            elif child.type == "lambda_capture_initializer":
+                name, value = child.child_by_field_name("left"), child.child_by_field_name("right")
+                inner = self.expression(value) if value else None
+                named = next((c for c in child.named_children if c.type == "identifier"), name)
+                by_reference = by_reference or any(c.type == "&" for c in child.children)
+                out.append(tree.Capture(self.text(named), by_reference, inner, span=self.span(child)))
+                by_reference = False
+            elif child.is_named and child.type != "comment":
+                out.append(tree.Capture(self.text(child), by_reference, span=self.span(child)))
+                by_reference = False
+        return default, tuple(out)
+
+    def _fold(self, node: tree_sitter.Node) -> tree.Expression:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        op = next((c.type for c in node.children if c.type in _FOLDED), "")
+        sides = [c if c is not None and c.type != "..." else None for c in (left, right)]
+        first, second = (self.expression(c) if c is not None else None for c in sides)
+        return tree.Fold(op, first, second, span=self.span(node))
+
+    def _new(self, node: tree_sitter.Node) -> tree.Expression:
+        type_node, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
+        if type_node is None or node.child_by_field_name("declarator") or node.child_by_field_name("placement"):
+            return tree.Other(self.text(node), span=self.span(node))
+        items = tuple(self.expression(c) for c in (given.named_children if given else ()) if c.type != "comment")
+        braced = given is not None and given.type == "initializer_list"
+        return tree.New(self.type(type_node), items, braced, span=self.span(node))
+
+    def _offset(self, node: tree_sitter.Node) -> tree.Expression:
+        type_node, member = node.child_by_field_name("type"), node.child_by_field_name("member")
+        if type_node is None or member is None:
+            return tree.Other(self.text(node), span=self.span(node))
+        return tree.OffsetOf(self.type(type_node), self.text(member), span=self.span(node))
+
+    def _pack(self, node: tree_sitter.Node) -> tree.Expression:
+        inner = node.child_by_field_name("pattern") or (node.named_children[0] if node.named_children else None)
+        return tree.Unary("...", self.expression(inner) if inner else tree.Other(""), span=self.span(node))
+
+    def _user_literal(self, node: tree_sitter.Node) -> tree.Expression:
+        """1_unit, a call of operator""_unit."""
+        parts = node.named_children
+        if len(parts) != 2:
+            return tree.Other(self.text(node), span=self.span(node))
+        name = tree.Name(((f'operator""{self.text(parts[1])}', None),), span=self.span(parts[1]))
+        value = self.expression(parts[0])
+        if isinstance(value, tree.Num):
+            value = tree.Num(value.value, ULONG, span=value.span)
+        return tree.Call(name, (value,), span=self.span(node))
 
     def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
         """The type behind `->` of a function or lambda; None where none stands there."""
@@ -249,6 +405,11 @@ class Expressions(Nodes):
     # given by Lowering
     _struct: Any
     _block: Any
+
+
+def _names_type(value: tree.Expression) -> bool:
+    """Whether an expression is the name of an integer type."""
+    return isinstance(value, tree.Name | tree.Type) and bool(value.path) and type_named(value.path[-1][0]) is not None
 
 
 def as_type(value: tree.Expression) -> tree.Type:
@@ -275,7 +436,12 @@ _EXPRESSIONS: dict[str, Callable[[Expressions, tree_sitter.Node], tree.Expressio
     "assignment_expression": Expressions._assign,
     "initializer_list": Expressions._items,
     "compound_literal_expression": Expressions._made,
-    "sizeof_expression": Expressions._sizeof,
+    **dict.fromkeys("sizeof_expression alignof_expression".split(), Expressions._sizeof),
+    "fold_expression": Expressions._fold,
+    "new_expression": Expressions._new,
+    "offsetof_expression": Expressions._offset,
+    "parameter_pack_expansion": Expressions._pack,
+    "user_defined_literal": Expressions._user_literal,
     **dict.fromkeys("string_literal concatenated_string raw_string_literal".split(), Expressions._string),
     "char_literal": Expressions._char,
     **dict.fromkeys("true false".split(), Expressions._truth),

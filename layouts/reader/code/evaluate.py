@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from typing import Any
 
-from layouts.reader.code import cxx, python, tree
+from layouts.reader.code import cxx, merging, python, tree
 from layouts.reader.code.expressions import BudgetError, Frame
 from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
 from layouts.reader.code.known import PRELUDE
-from layouts.reader.code.machine import Machine
-from layouts.reader.code.preprocess import plain, prepare
-from layouts.reader.code.values import Closure, Object, Scope, Template, Term
+from layouts.reader.code.machine import DEFINITIONS, Machine
+from layouts.reader.code.merging import Records
+from layouts.reader.code.predefined import Presumed
+from layouts.reader.code.preprocess import Preprocessor
+from layouts.reader.code.source import Prepared, Unread, plain
+from layouts.reader.code.values import Cell, Kind, Namespace, Scope, Template, Term
+from layouts.reader.code.variants import Choice, Variant, leaves, variants
 from layouts.reader.code.word import Span
 
 BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
+MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
 MOST_TEXT = 1 << 16
 # Words without which a text builds neither a descriptor nor a tensor map.
 CLUE = re.compile(
@@ -42,6 +48,8 @@ _PRINT = re.compile(
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 # behind a name that is called; kernel[grid](…) of Triton
 _CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
+# behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
+_TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +69,36 @@ class Evaluation:
     text: str = ""
     taken: tuple[str, ...] = ()  # functions without code that were taken as PTX's matrix-descriptor-encode
     widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
+    presumed: tuple[Presumed, ...] = ()  # macros that the text does not define and that decide a branch of it
+    unread: tuple[Unread, ...] = ()  # parts that are not read
 
     @property
     def complete(self) -> bool:
-        """Whether the budget sufficed."""
-        return not self.unfinished
+        """Whether the budget sufficed, and all was read."""
+        return not self.unfinished and not self.unread
+
+
+def new_machine(text: str, budget: int, python: bool = False) -> tuple[Machine, Scope]:
+    """Return a machine for a text, and the scope of its global names."""
+    machine = Machine(text, budget, python)
+    machine.frames.append(Frame("", (0, len(text))))
+    machine.prelude = Scope()
+    for one in () if python else prelude():
+        machine.define(one, machine.prelude)
+    machine.globals = Scope(Scope(machine.prelude), "namespace")
+    return machine, machine.globals
 
 
 @cache
-def _prelude() -> tuple[tree.Statement, ...]:
+def prelude() -> tuple[tree.Statement, ...]:
     return cxx.read(plain(PRELUDE))
 
 
 def is_python(text: str) -> bool:
     """Whether a text reads as Python rather than C++."""
     score = 0
+    # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
+    head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
     for pattern, weight in (
         (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3), (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
         (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2), (r"^\s*#\s?[^\s!#]", 1), (r"\bself\.", 1),
@@ -86,70 +109,192 @@ def is_python(text: str) -> bool:
         (r"\b(?:uint\d+_t|__device__|constexpr|template|static_cast|reinterpret_cast|auto|void|unsigned)\b", -2),
         (r"^\s*[{}]\s*$|\{\s*$", -1), (r"::\w", -1), (r"\d(?:u?ll|ULL)\b", -2), (r"->", -1),
     ):  # fmt: skip
-        score += weight * len(re.findall(pattern, text[:8192], re.M))
+        score += weight * len(re.findall(pattern, head, re.M))
     return score > 0
 
 
 @lru_cache(maxsize=4)
-def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...] = ()) -> Evaluation | None:
+def evaluate(
+    text: str,
+    patience: int = 1,
+    standard: tuple[tuple[str, str], ...] = (),
+    macros: tuple[tuple[str, str], ...] = (),
+) -> Evaluation | None:
     """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed.
-    standard: functions without code, and the swizzle of the K-major tile whose descriptor each builds.
+    standard: functions without code, and the swizzle of the K-major tile whose descriptor each builds. macros: those
+    that the text does not define, and what is given for each.
+
+    Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
+    is known, the rest depends on the condition.
 
     patience: how many times as many steps it may take as a server grants one. The last few are kept: the reader, the
     workbench and `check` ask for the same text one after the other.
     """
-    text = text[: MOST_TEXT * patience]
+    text, cut = _cut(text, MOST_TEXT * patience)
     if not CLUE.search(text):
         return None
-    is_py = is_python(text)
     written = _without_printed(text)
-    body = python.read(written) if is_py else cxx.read(prepare(written))
+    if is_python(text):
+        made = _evaluated(text, python.read(written), BUDGET * patience, standard, True)
+        return made and replace(made, unread=cut)
+    tree_ = variants(Preprocessor(written, patience, dict(macros)))
+    every = tuple(leaves(tree_))
+    budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
+    found = _of_variant(text, tree_, budget, standard)
+    presumed = {one.name: one for leaf in every for one in leaf.presumed}
+    unread = dict.fromkeys((*cut, *(one for leaf in every for one in leaf.unread), *found.made.unread))
+    if not found.parsed and not unread:
+        return None
+    return replace(found.made, presumed=tuple(presumed.values()), unread=tuple(unread))
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    """What a text builds under some choices of what its #if leave open. parsed: whether it is code; holds, loses: as
+    merging.Records has them.
+    """
+
+    made: Evaluation
+    parsed: bool
+    holds: merging.Place
+    loses: merging.Place
+
+    @property
+    def records(self) -> Records:
+        made = self.made
+        return Records(made.found, made.made, made.warnings, made.assembled, self.holds, self.loses)
+
+
+def _cut(text: str, most: int) -> tuple[str, tuple[Unread, ...]]:
+    """The lines of a text that are read, and what is not."""
+    if len(text) <= most:
+        return text, ()
+    at = text.rfind("\n", 0, most) + 1 or most
+    line = text.count("\n", 0, at) + 1
+    stopped = Unread(f"Reading stopped at line {line}: the text has more than {most:,} characters.", (at, at))
+    return text[:at], (stopped,)
+
+
+def _of_variant(text: str, one: Variant, budget: int, standard: tuple[tuple[str, str], ...]) -> _Evaluated:
+    """What every text of a tree of conditions builds, as one."""
+    if isinstance(one, Choice):
+        yes, no = _of_variant(text, one.yes, budget, standard), _of_variant(text, one.no, budget, standard)
+        return _merged(one.condition, yes, no)
+    return _of_leaf(text, one, budget, standard)
+
+
+def _of_leaf(text: str, one: Prepared, budget: int, standard: tuple[tuple[str, str], ...]) -> _Evaluated:
+    body, left_out = cxx.read_parts(one.source)
+    made = _evaluated(text, body, budget, standard, False)
+    unread = tuple(
+        Unread(f"Lines {_line(text, a)} to {_line(text, b)} are not read: parsing them takes too much.", (a, b))
+        for a, b in left_out
+    )
+    lost = (*one.lost, *left_out)
+    whole = made is not None and bool(made.unfinished)
+
+    def loses(span: Span) -> bool:
+        return whole or any(first < span[1] and span[0] < past for first, past in lost)
+
+    return _Evaluated(
+        replace(made or Evaluation((), (), (), (), False, text=text), unread=unread), made is not None,
+        lambda span: one.source.holds(span[0]), loses,
+    )  # fmt: skip
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _merged(condition: str, yes: _Evaluated, no: _Evaluated) -> _Evaluated:
+    """One evaluation for those under both choices of a condition."""
+    a, b = yes.made, no.made
+    both = merging.merge(condition, yes.records, no.records)
+    made = Evaluation(
+        both.found, both.made, both.warnings, tuple(dict.fromkeys((*a.unfinished, *b.unfinished))), False,
+        both.assembled, a.endless | b.endless, a.recast | b.recast, a.text,
+        tuple(dict.fromkeys((*a.taken, *b.taken))), a.widened | b.widened,
+        unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
+    )  # fmt: skip
+    return _Evaluated(made, yes.parsed or no.parsed, both.holds, both.loses)
+
+
+def _evaluated(
+    text: str, body: tuple[tree.Statement, ...], budget: int, standard: tuple[tuple[str, str], ...], is_py: bool
+) -> Evaluation | None:
+    """What the statements of a text build, within so many steps; None where there are none."""
     if not body:
         return None
-    machine = Machine(text, BUDGET * patience, is_py)
+    machine, scope = new_machine(text, budget, is_py)
     machine.standard = dict(standard)
     unfinished: list[tuple[str, Span]] = []
-    root = Scope()
-    machine.frames.append(Frame("", (0, len(text))))
     try:
-        for one in () if is_py else _prelude():
-            machine.define(one, root)
-        below = Scope(root)  # what loose lines use before the line that gives it
-        scope = Scope(below, "function")
-        for one in _given_later(body):
-            below.names.setdefault(one.name, machine.later(one, scope))
+        below = scope.parent  # what loose lines use before the line that gives it
+        if below is not None:
+            for given in _given_later(body):
+                below.names.setdefault(given.name, machine.later(given, scope))
         for one in body:
-            machine.define(one, scope)
+            if not isinstance(one, tree.Using):
+                machine.define(one, scope)
         for one in body:
-            if not isinstance(one, tree.Function | tree.Struct | tree.Alias | tree.Enum):
+            if not isinstance(one, DEFINITIONS):
                 machine.execute(one, scope)
     except (BudgetError, RecursionError):
         unfinished.append(("", (0, 0)))
+    earlier = [] if is_py else _earlier(machine, body)
     entries = list(_entries(machine, body, text))
-    for n, (function, owner) in enumerate(entries):
+    for n, (function, owner, home) in enumerate(entries):
         if id(function) in machine.called:
             continue
         if machine.left <= 0:
             unfinished.append((function.name, _name_at(text, function)))
             break
-        share = max(MOST_STEPS * patience, machine.left // (len(entries) - n))
+        share = max(budget * MOST_STEPS // BUDGET, machine.left // (len(entries) - n))
         rest = max(machine.left - share, 0)
         machine.left -= rest
+        for cell, value in earlier:
+            cell.value = machine.unshared(value)
+        machine.lasting.clear()
         try:
-            _enter(machine, function, owner, scope)
+            _enter(machine, function, owner, home)
         except (BudgetError, RecursionError):
             unfinished.append((function.name, _name_at(text, function)))
         finally:
             machine.left = max(machine.left, 0) + rest
             del machine.frames[1:]
             machine.loops.clear()
-            machine.journal = None
+            for list_ in (machine.log, machine.branches, machine.gone, machine.targets, machine.tries):
+                list_.clear()
             machine.nested = 0
     return Evaluation(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), tuple(unfinished), is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
         tuple(machine.taken), frozenset(machine.widened),
     )  # fmt: skip
+
+
+def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any]]:
+    """Global variables that some function may have written before another is run, each with an unknown value; what
+    loose lines use is a variable of theirs.
+    """
+    loose = " ".join(
+        machine.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declare))
+    )
+    own = set(_WORDS.findall(loose))
+    out: list[tuple[Cell, Any]] = []
+    waiting, seen = [machine.globals], set()
+    while waiting:
+        scope = waiting.pop()
+        if id(scope) in seen:
+            continue
+        seen.add(id(scope))
+        for name, cell in scope.names.items():
+            if isinstance(cell, Namespace):
+                waiting.append(cell.scope)
+            elif isinstance(cell, Cell) and not cell.const and name not in own and machine.may_be_written(name):
+                machine.earlier(cell)
+                out.append((cell, cell.value))
+    return out
 
 
 def _name_at(text: str, function: tree.Function) -> Span:
@@ -198,46 +343,71 @@ def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None,
     if owner is None:
         machine.entry(function, scope)
         return
-    kind = machine.applied(Template(owner, scope, owner.templates), [])
-    record = kind.record
+    template = scope.names.get(owner.name)
+    if not isinstance(template, Template) or template.decl is not owner:
+        template = Template(owner, scope, owner.templates)
+    kind = machine.applied(template, [])
+    record = kind.record if isinstance(kind, Kind) else None
+    if record is None:
+        return
+    closure = record.methods.get(function.name)
+    own = next((f for f in closure.functions if f.span == function.span), function) if closure else function
+    home = closure.home(own) if closure is not None else record.scope
+    this: Any = machine.instance(record, "" if function.name == owner.name else "this")
     if function.name == owner.name:
-        this: Object | Term = machine.instance(record, "")
-        for name, values in function.starts:
-            inner = machine.bound(Closure((function,), record.scope, this), function, [], {}, symbolic=True)
-            if values:
-                machine.store(machine.member(this, name, function.span), machine.value(values[0], inner), function.span)
+        machine.construct_entry(own, home, this, record)
+        return
+    if record.fields is not None:
+        this = Term("this", kind)
     else:
-        this = machine.instance(record, "this") if record.fields is None else Term("this", kind)
-    machine.entry(function, record.scope, this)
+        machine.forget(Cell(this))
+    machine.entry(own, home, this)
 
 
 def _entries(
     machine: Machine, body: tuple[tree.Statement, ...], text: str
-) -> Iterator[tuple[tree.Function, tree.Struct | None]]:
-    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue."""
-    functions = list(_functions(body, None))
-    words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _ in functions}
-    wanted = {f.name for f, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
+) -> Iterator[tuple[tree.Function, tree.Struct | None, Scope]]:
+    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
+    its class and the scope of its namespace.
+    """
+    functions = list(_functions(machine, body, None, machine.globals))
+    words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
+    wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
     while True:
-        more = {f.name for f, _ in functions if f.name not in wanted and words[id(f)] & wanted}
+        more = {f.name for f, _, _ in functions if f.name not in wanted and words[id(f)] & wanted}
         if not more:
             break
         wanted |= more
     called: set[str] = set()
-    for f, _ in functions:
+    for f, _, _ in functions:
         for name in (words[id(f)] & wanted) - {f.name} - called:
-            if re.search(rf"\b{name}{_CALLED}", text[f.span[0] : f.span[1]]):
+            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})", text[f.span[0] : f.span[1]]):
                 called.add(name)
-    chosen = [(f, owner) for f, owner in functions if f.name in wanted]
-    yield from [(f, owner) for f, owner in chosen if f.name not in called]
-    yield from [(f, owner) for f, owner in chosen if f.name in called]
+    special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
+    called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
+    chosen = [one for one in functions if one[0].name in wanted]
+    yield from [one for one in chosen if one[0].name not in called]
+    yield from [one for one in chosen if one[0].name in called]
 
 
 def _functions(
-    body: tuple[tree.Statement, ...], owner: tree.Struct | None
-) -> Iterator[tuple[tree.Function, tree.Struct | None]]:
+    machine: Machine, body: tuple[tree.Statement, ...], owner: tree.Struct | None, scope: Scope
+) -> Iterator[tuple[tree.Function, tree.Struct | None, Scope]]:
     for one in body:
-        if isinstance(one, tree.Function):
-            yield one, owner
+        if isinstance(one, tree.Function) and one.body is not None and not one.deleted:
+            if not one.owner:
+                yield one, owner, scope
+            elif (struct := _struct_of(machine, one, scope)) is not None:
+                yield one, struct, scope
         elif isinstance(one, tree.Struct):
-            yield from _functions(one.members, one)
+            yield from _functions(machine, one.members, one, scope)
+        elif isinstance(one, tree.Namespace) and id(one) in machine.spaces:
+            yield from _functions(machine, one.body, None, machine.spaces[id(one)])
+        elif isinstance(one, tree.Unread):
+            yield from _functions(machine, one.body, owner, scope)
+
+
+def _struct_of(machine: Machine, function: tree.Function, scope: Scope) -> tree.Struct | None:
+    """The class of a member function that is defined outside it."""
+    owner = machine._owner(function.owner, scope)
+    return owner.decl if isinstance(owner, Template) and isinstance(owner.decl, tree.Struct) else None

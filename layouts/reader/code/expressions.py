@@ -6,30 +6,37 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layouts.reader.code import tree, word
+from layouts.c_integers import BOOL, INT, PYTHON, UINT, ULONG
+from layouts.deadline import check_deadline
+from layouts.reader.code import traits, tree, word
 from layouts.reader.code.assigning import Assigning
-from layouts.reader.code.calls import Calls
-from layouts.reader.code.ctype import INT, PYTHON, CType
+from layouts.reader.code.calling import Calls, this_of
 from layouts.reader.code.finding import Made
-from layouts.reader.code.known import CONSTANTS, MEMBERS
+from layouts.reader.code.known import CONSTANTS, LIMITS, MEMBERS
+from layouts.reader.code.lookup import find_name
 from layouts.reader.code.naming import Naming
 from layouts.reader.code.operators import Operators
-from layouts.reader.code.places import Places, pointee
+from layouts.reader.code.paths import Escape, Paths
+from layouts.reader.code.places import PLACES, Places, pointee
+from layouts.reader.code.records import measured
 from layouts.reader.code.values import (
     VOID,
+    Address,
     Array,
     Cell,
     Closure,
     Enumeration,
     Kind,
-    Part,
+    Object,
+    Pack,
     Pointer,
+    Referred,
     Scope,
     Template,
     Term,
     short,
 )
-from layouts.reader.code.word import Int, Linear, Span
+from layouts.reader.code.word import Int, Linear, Span, free
 
 MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
@@ -46,22 +53,40 @@ class BudgetError(Exception):
 
 @dataclass(slots=True)
 class Frame:
-    """A function being run: what its parameters were given, what it may return on conditions the text leaves open."""
+    """A function being run: what its parameters were given, the paths that returned under open conditions.
+
+    returns: the type it gives; refers: whether that is a reference; constant: whether its object is const; template:
+    whether it is one of many instances; lost: whether a goto left open where it is; start, depth: how long the log of
+    writes was when it began, and how many branches were being followed.
+    """
 
     name: str
     span: Span
     entry: bool = False
     passed: dict[str, tree.Expression] = field(default_factory=dict)
-    pending: list[tuple[str, Any]] = field(default_factory=list)
+    escapes: list[Escape] = field(default_factory=list)
+    returns: Kind | None = None
+    refers: bool = False
+    constant: bool = False
+    template: bool = False
+    instance: str = ""
+    lost: bool = False
+    start: int = 0
+    depth: int = 0
+    targets: list[Any] = field(default_factory=list)
 
 
-class Expressions(Calls, Naming, Operators, Places, Assigning):
+class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
     """Evaluation of expressions; Machine adds the statements."""
 
     def enter(
-        self, name: str, span: Span, entry: bool = False, passed: dict[str, tree.Expression] | None = None
-    ) -> None:
-        self.frames.append(Frame(name, span, entry, passed or {}))
+        self, name: str, span: Span, entry: bool = False, passed: dict[str, tree.Expression] | None = None,
+        refers: bool = False, constant: bool = False,
+    ) -> None:  # fmt: skip
+        frame = Frame(name, span, entry, passed or {}, refers=refers, constant=constant)
+        frame.start, frame.depth = len(self.log), len(self.branches)
+        frame.targets, self.targets = self.targets, []
+        self.frames.append(frame)
 
     def written(self, one: tree.Expression) -> tuple[Span, tuple[Span, ...]]:
         """(where an expression is written that only passes a parameter on: in the function that gave it, and so on
@@ -80,10 +105,10 @@ class Expressions(Calls, Naming, Operators, Places, Assigning):
         return one.span, tuple(frame.span for frame in self.frames[deep:0:-1] if not frame.entry)
 
     def leave(self) -> None:
-        self.frames.pop()
+        self.targets = self.frames.pop().targets
 
     def cast_int(self, value: Int, bits: int) -> Int:
-        return word.convert(value, CType(f"uint{bits}_t", bits, False))
+        return word.convert(value, UINT if bits == 32 else ULONG)
 
     def kept(self, term: Term) -> None:
         """A call the text has no body of. Those that may make a tensor map or take a descriptor are counted apart: they
@@ -98,13 +123,14 @@ class Expressions(Calls, Naming, Operators, Places, Assigning):
             self.made.append(Made(term, loops, calls=self.within(), order=self.ran))
 
     def spend(self) -> None:
+        check_deadline()
         self.left -= 1
         if self.left < 0 or self.nested > 150:
             raise BudgetError
 
     def drop(self, one: tree.Expression, scope: Scope) -> None:
         """An expression for its effect."""
-        if isinstance(one, tree.Unary) and one.op == "post":
+        if isinstance(one, tree.Unary) and one.op == "post" and self.python:
             one = one.value
         self.value(one, scope)
 
@@ -125,31 +151,51 @@ class Expressions(Calls, Naming, Operators, Places, Assigning):
             case tree.Name() | tree.Type():
                 return self.named(one, scope)
             case tree.Binary():
-                return self._binary(one, scope)
+                made = self._binary(one, scope)
+                return self.load(made, one) if isinstance(made, Referred) else made
             case tree.Assign():
                 return self._assign(one, scope)
             case tree.Call():
-                return self._call(one, scope)
+                made = self._call(one, scope)
+                return self.load(made, one) if isinstance(made, Referred) else made
             case tree.Member() | tree.Index():
                 return self.load(self.place(one, scope), one)
+            case tree.Cast(type=kind) if kind.reference and not self.python:
+                return self.load(self.place(one, scope), one)
             case tree.Cast(type=kind, value=inner):
+                if (summed := self._misread_cast(one, scope)) is not None:
+                    return self.value(summed, scope)
                 made = self.kind(kind, scope)
                 if isinstance(inner, tree.Items):
                     return self.initial(inner, made, scope, "")
                 given = self.value(inner, scope)
                 if isinstance(given, Int):
                     given = self._cast(one, made, inner, given)
-                return self.converted(given, made, one.span)
+                return self.cast(given, made, inner, one)
             case tree.Unary():
                 return self._unary(one, scope)
+            case tree.Declared(statement=statement):
+                self.execute(statement, scope)
+                found = scope.names.get(statement.name)
+                return self.load(found, one) if isinstance(found, PLACES) else found
+            case tree.Fold():
+                return self._fold(one, scope)
+            case tree.New():
+                return self._new(one, scope)
+            case tree.OffsetOf():
+                record = self.kind(one.type, scope).record
+                found = measured(self, record).offsets.get(one.member) if record is not None else None
+                return Int(found, ULONG) if found is not None else free(self.words(one), ULONG)
+            case tree.Real(text=text, bits=bits):
+                return Term(text, Kind("double" if bits == 64 else "float", None, bits), span=one.span)
             case tree.Choice():
                 return self._choice(one, scope)
             case tree.Items():
                 return self.initial(one, self.kind(one.type, scope) if one.type else None, scope, "")
             case tree.SizeOf(value=inner):
-                return self._sizeof(inner, scope)
+                return self._sizeof(one, inner, scope)
             case tree.Lambda(function=function):
-                return Closure((function,), scope)
+                return Closure((function,), scope) if self.python else self._lambda(one, scope)
             case tree.Table(items=items):
                 return {self.key(self.value(k, scope)): self.value(v, scope) for k, v in items}
             case tree.Other(text=text):
@@ -176,33 +222,156 @@ class Expressions(Calls, Naming, Operators, Places, Assigning):
     def key(self, value: Any) -> Any:
         return value.known if isinstance(value, Int) and value.known is not None else str(value)
 
+    def cast(self, given: Any, kind: Kind, inner: tree.Expression, one: tree.Cast) -> Any:
+        """A value explicitly converted to a type."""
+        if isinstance(given, Object) and kind.record is None and kind.whole is None and kind.open:
+            return Term(self.words(one), kind, span=one.span)
+        if isinstance(given, Object) and kind.whole is not None and given.record.fields is not None:
+            converts = any(name.startswith("operator ") for name in given.record.methods)
+            if not converts and given.record.bits not in (0, kind.whole.bits):
+                return Term(self.words(one), kind, span=one.span)
+        return self.converted(given, kind, one.span)
+
+    def _misread_cast(self, one: tree.Cast, scope: Scope) -> tree.Binary | None:
+        """(name) + 1, which the grammar reads as a cast of +1 to a type."""
+        kind, inner = one.type, one.value
+        if self.python or not isinstance(inner, tree.Unary) or inner.op not in "+-*&" or kind.pointers or kind.dims:
+            return None
+        found = self.resolve(kind.path, scope, kind.span[0]) if kind.path and not kind.const else None
+        if not isinstance(found, PLACES) or (isinstance(found, Cell) and isinstance(found.value, Kind)):
+            return None
+        return tree.Binary(inner.op, tree.Name(kind.path, span=kind.span), inner.value, span=one.span)
+
+    def _lambda(self, one: tree.Lambda, scope: Scope) -> Closure:
+        """A lambda with copies of what it captures by value, as it is made."""
+        inner = Scope(scope, "lambda")
+        named = {capture.name: capture for capture in one.captures}
+        if one.default == "=":
+            for name in used_names(one.function):
+                found, home = find_name(scope, name)
+                member = "this" in home.names  # [=] captures `this`, not what it points to
+                local = isinstance(found, PLACES) and home.owner != "namespace" and name not in named and not member
+                if local and name != "this":
+                    value = self.copied(self.load(found, one), 1)
+                    inner.names[name] = Cell(value, None, name, one.span, -1)
+        for capture in one.captures:
+            if capture.name == "*this":
+                this = this_of(scope)
+                if isinstance(this, Object):
+                    members = self.this_scope(scope, self.copied(this), None)
+                    inner.names.update(members.names)
+                continue
+            if capture.name == "this":
+                continue
+            if capture.value is not None:
+                place = self.place(capture.value, scope) if capture.by_reference else None
+                value = place if isinstance(place, PLACES) else Cell(
+                    self.copied(self.value(capture.value, scope)), None, capture.name, capture.span, -1
+                )  # fmt: skip
+                inner.names[capture.name] = value
+            elif not capture.by_reference:
+                found = find_name(scope, capture.name)[0]
+                if isinstance(found, PLACES):
+                    value = self.copied(self.load(found, one), 1)
+                    kind = found.kind if isinstance(found, Cell) else None
+                    inner.names[capture.name] = Cell(value, kind, capture.name, capture.span, -1)
+        return Closure((one.function,), scope, captured=inner)
+
+    def _new(self, one: tree.New, scope: Scope) -> Any:
+        kind = self.kind(one.type, scope)
+        if one.braced:
+            value = self.initial(tree.Items(tuple(("", a) for a in one.arguments)), kind, scope, "")
+        else:
+            given = self.arguments(tree.Call(tree.Other(""), one.arguments), scope)
+            if kind.record is not None and not kind.pointers:
+                value = self.constructed(self.instance(kind.record, ""), given)
+            else:
+                value = self.construct(kind, [argument.value for argument in given], one, scope)
+        return Address(Cell(value, kind, "new", one.span))
+
+    def _fold(self, one: tree.Fold, scope: Scope) -> Any:
+        """(pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
+        right = one.right is not None and bool(self.pack_scopes(one.right, scope))
+        pattern, first = (one.right, one.left) if right or one.left is None else (one.left, one.right)
+        assert pattern is not None
+        scopes = self.pack_scopes(pattern, scope)
+        if not scopes and not self._names_empty_pack(pattern, scope):
+            return Term(self.words(one), span=one.span)
+        if one.op in ("&&", "||"):
+            return self._logical_fold(one, pattern, scopes)
+        if one.op.endswith("=") and one.op not in ("==", "!=", "<=", ">="):
+            return Term(self.words(one), span=one.span)
+        values = [self.value(pattern, inner) for inner in scopes]
+        if first is not None:
+            values = [self.value(first, scope), *values] if right else [*values, self.value(first, scope)]
+        if not values:
+            return None if one.op == "," else Term(self.words(one), span=one.span)
+        if one.op == ",":
+            return values[-1]
+        if right or one.left is None:
+            total = values[0]
+            for value in values[1:]:
+                total = self.operate(one.op, total, value, one, one, one)
+            return total
+        total = values[-1]
+        for value in reversed(values[:-1]):
+            total = self.operate(one.op, value, total, one, one, one)
+        return total
+
+    def _names_empty_pack(self, pattern: tree.Expression, scope: Scope) -> bool:
+        names = pattern.path if isinstance(pattern, tree.Name | tree.Type) else ()
+        return any(isinstance(find_name(scope, name)[0], Pack) for name, _ in names)
+
+    def _logical_fold(self, one: tree.Fold, pattern: tree.Expression, scopes: list[Scope]) -> Any:
+        for inner in scopes:
+            truth = self.truth(self.value(pattern, inner))
+            if truth is None:
+                return self.unknown(one)
+            if truth == (one.op == "||"):
+                return Int(int(truth), BOOL)
+        return Int(int(one.op == "&&"), BOOL)
+
     # names -----------------------------------------------------------------------------------------------------------
 
     def named(self, one: tree.Name | tree.Type, scope: Scope) -> Any:
-        if isinstance(one, tree.Type) and (one.pointers or one.dims or one.reference):
+        shaped = isinstance(one, tree.Type) and (one.pointers or one.dims or one.reference or one.const or one.body)
+        if isinstance(one, tree.Type) and (shaped or one.name == "decltype"):
             return self.kind(one, scope)
-        found = self.resolve(one.path, scope)
-        if isinstance(found, Cell):
-            return found.value
-        if isinstance(found, Part):
+        found = self.resolve(one.path, scope, one.span[0])
+        if isinstance(found, PLACES):
             return self.load(found, one)
         if isinstance(found, Template):
             return self.kind(tree.Type(one.path, span=one.span), scope)
         if isinstance(found, Enumeration):
-            return Kind(found.name, INT, 32)
+            return found.kind
         if found is not None:
             return found
         last = one.path[-1][0] if one.path else ""
         if last in CONSTANTS:
             return Int(CONSTANTS[last], INT, origin=(one.span,))
+        if last in LIMITS and not self.python:
+            return Int(*LIMITS[last], origin=(one.span,))
         for scope_name, _ in one.path[:-1]:
             if (scope_name, last) in MEMBERS:
                 return Int(MEMBERS[scope_name, last], INT, origin=(one.span,))
+        if not self.python and one.path and one.path[-1][1] is not None and isinstance(one, tree.Name | tree.Type):
+            known = traits.value_named(last, self.template_arguments(one.path[-1][1], scope))
+            if known is not None:
+                return known
+        if not self.python and len(one.path) > 1 and last in ("value", "type"):
+            kind = self.builtin_kind(one.path[:-1], scope)
+            inner = traits.member(kind, last) if kind is not None else None
+            if inner is not None:
+                return inner
         made = self.builtin_kind(one.path, scope)
         if made is not None:
             return made
         return Term("::".join(name for name, _ in one.path), span=one.span)
 
+    def this_of(self, scope: Scope) -> Any:
+        return this_of(scope)
+
+    execute: Any
     merge: Any  # given by Machine
 
 
@@ -227,3 +396,20 @@ def _snapshot(value: Any, deep: int = 0) -> Any:
 def _lowest(value: int) -> int:
     """A literal's lowest bit where it is clearly a mask put in place (0x4000…), else 0."""
     return (value & -value).bit_length() - 1 if value >= 1 << 32 else 0
+
+
+def used_names(function: tree.Function) -> set[str]:
+    """Every name that a function's body uses."""
+    out: set[str] = set()
+    waiting: list[Any] = [function.body]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, tuple):
+            waiting.extend(one)
+        elif isinstance(one, tree.Deferred):
+            waiting.append(one.make())
+        elif isinstance(one, tree.Node):
+            if isinstance(one, tree.Name | tree.Type) and one.path:
+                out.add(one.path[0][0])
+            waiting.extend(getattr(one, slot) for slot in type(one).__slots__ if slot != "span")
+    return out

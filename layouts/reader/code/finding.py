@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from layouts.reader.code.ctype import CType, common
+from layouts.c_integers import ULONG, IntegerType, common, promoted
 from layouts.reader.code.values import Cell, Field, Object, Term, number
-from layouts.reader.code.word import MOST_ORIGINS, Int, Linear, Mark, Span, convert, runs
+from layouts.reader.code.word import MOST_ORIGINS, Int, Linear, Mark, Piece, Span, convert, runs
+from layouts.reader.code.writes import Summaries
 
 MOST_FOUND = 600
 MOST_ASSEMBLED = 400
@@ -43,6 +44,7 @@ class Found:
     calls: tuple[Span, ...]
     kind: str = ""
     cell: Cell | None = None
+    order: int = 0  # when it got its value, among all that are found
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,37 @@ class Finding:
         self.nested = 0
         self.frames: list[Any] = []
         self.loops: list[tuple[str, Int]] = []
-        self.journal: dict[int, tuple[Cell, Any]] | None = None
+        self.temporaries: list[Any] = []  # objects that the statement has made
+        self.log: list[tuple[Cell, Any]] = []  # what each write took the place of
+        self.branches: list[int] = []  # where the log stood when the branches that are being followed began
+        self.gone: list[Any] = []  # the paths that left and have not been joined
+        self.targets: list[Any] = []  # the loops and switches around
+        self.tries: list[tuple[list[Any], int]] = []  # paths that throw, of each try block around
+        self.caught: Any = None  # the exception that is being handled
+        self.statements: set[int] = set()  # expressions that are statements
+        self.lasting: dict[Any, Any] = {}  # static variables of functions
+        self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
+        self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
+        self.enumerations: dict[str, Any] = {}  # the scopes that enumerations are in, by name
+        self.instances: list[Any] = []  # templates that are being made
+        self.memory: dict[Any, Any] = {}  # what stands behind pointers to no variable of the text
+        self.written_memory = False
+        self.inner_words: dict[Any, Any] = {}  # 64-bit members of larger structs, as variables
+        self.renewed: dict[str, int] = {}  # how many values of a name have been forgotten
+        self.most_calls = 24  # nested
+        self.globals: Any = None
+        self.prelude: Any = None
         self.found: list[Found] = []
         self.made: list[Made] = []
         self.assembled: list[Assembled] = []
+        self.summaries = Summaries()
+        self.misread = False  # whether the statement took a variable for a template
+        self.noted = 0  # values that were found to be descriptors, in their order
         self.ran = 0  # asm statements and calls without a body
+        self.alike: dict[Any, Any] = {}  # what an asm statement that depends on its inputs alone left, by them
+        self.writes: frozenset[str] | None = None  # names that the text writes, once they are asked for
+        self.left_over: set[str] = set()  # pointers that were there before the function that is run
+        self.lent: dict[str, Cell] = {}  # variables whose address in the shared window was taken, by its symbol
         self.endless: set[str] = set()  # variables of loops whose end the text leaves open
         self.loose: set[str] = set()  # names that the text computes with and does not declare
         self.recast: set[str] = set()  # those that are cast to a pointer to another type
@@ -135,7 +163,7 @@ class Finding:
         """Warn of what C makes of an operation and its writer surely did not mean."""
         op = op.rstrip("=") or op
         if op in ("<<", ">>") and two.known is not None:
-            width = 32 if 0 < one.type.bits < 32 else one.type.bits
+            width = promoted(one.type).bits
             if width == 32 and 32 <= two.known < 64:
                 self.warn(
                     "shifts_of_32_bits",
@@ -147,7 +175,7 @@ class Finding:
                 self.warn(
                     "shift_too_far", f"{self.words(at)}: a shift by {two.known} of a value of {width} bits.", at.span
                 )
-        elif op in ("|", "+", "^") and common(one.type, two.type).bits == 64:
+        elif op == "|" and common(one.type, two.type).bits == 64:
             for value, where in ((one, "left"), (two, "right")):
                 if value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0:
                     side = getattr(at, where, None) or getattr(at, "value", at)
@@ -158,7 +186,7 @@ class Finding:
                         side.span,
                     )
 
-    def narrowed(self, value: Int, kind: CType, span: Span, name: str = "") -> Int:
+    def narrowed(self, value: Int, kind: IntegerType, span: Span, name: str = "") -> Int:
         """A value put into an integer type: cut, or sign-extended."""
         widened = kind.bits == 64 and not kind.signed and value.type.bits == 32 and value.type.signed
         negative = value.known is not None and value.known < 0
@@ -171,8 +199,6 @@ class Finding:
         high = {m.bit for m in value.marks if m.bit >= 32}
         if kind.bits == 32 and high and _DESC.search(name) and not re.search(r"lo|low|hi|high", name, re.I):
             self.warn("high_word_missing", f"{name} has 32 bits: the descriptor's upper half is cut off.", span)
-        if kind.name == "bool":
-            return replace(convert(value, kind), const=int(value.const != 0)) if not value.pieces else value
         return convert(value, kind)
 
     def overflow(self, field: Field, value: Int, span: Span) -> None:
@@ -187,7 +213,7 @@ class Finding:
             )
 
     def uninitialised(self, cell: Cell, span: Span) -> Int:
-        kind = cell.kind.whole if cell.kind and cell.kind.whole else CType("uint64_t", 64, False)
+        kind = cell.kind.whole if cell.kind and cell.kind.whole else ULONG
         if cell.kind is not None:
             self.warn("uninitialised", f"{cell.name} is not initialised before bits are OR-ed into it.", span)
         return Int(0, kind)
@@ -229,6 +255,7 @@ class Finding:
                 return
             cell = value.store
         if not self.is_descriptor(cell.value, name, kind):
+            self.renote(cell)
             return
         self._keep(name, span, number(cell.value), cell, kind)
 
@@ -237,7 +264,8 @@ class Finding:
         value = number(cell.value) if not isinstance(cell.value, Term) else None
         for old in self.found[-96:]:
             if old.cell is cell and value is not None and old.loops == tuple(one for one in self.loops if one[0]):
-                old.value = value
+                self.noted += 1
+                old.value, old.order = value, self.noted
 
     def notice(self, value: Any, name: str, span: Span, replace: bool = False) -> None:
         """An argument, an operand of assembly or a returned value that looks like a descriptor."""
@@ -255,14 +283,15 @@ class Finding:
         if value is None or len(self.found) >= MOST_FOUND:
             return
         self.told.add(value.marks)
+        self.noted += 1
         loops = tuple(one for one in self.loops if one[0])
         if cell is not None:
             for old in reversed(self.found[-96:]):
                 if old.cell is cell and old.loops == loops:
-                    old.value = value
+                    old.value, old.order = value, self.noted
                     return
         calls = tuple(f.span for f in self.frames[1:])
-        self.found.append(Found(name, span, value, loops, calls, kind, cell))
+        self.found.append(Found(name, span, value, loops, calls, kind, cell, self.noted))
 
 
 @lru_cache(maxsize=1024)
@@ -283,8 +312,11 @@ def _same(one: Int, two: Int) -> bool:
 def field_of(value: Int, low: int, high: int) -> tuple[int | None, Linear | None, int]:
     """(the field's value where it is known, the expression that fills it, the bits of that expression cut off below).
 
-    A symbol that begins in a lower field is taken to fit that field.
+    An input of the text (a parameter, a name that it does not declare) that begins a lower field is taken to fit that
+    field; a value that was computed and is not known may reach into this one.
     """
+    if any(p.low < low < p.end and not _fits(p) for p in value.pieces):
+        return None, None, 0
     mask = (1 << (high - low + 1)) - 1
     known = value.const >> low & mask
     inside = [p for p in value.pieces if low <= p.low <= high]
@@ -293,6 +325,16 @@ def field_of(value: Int, low: int, high: int) -> tuple[int | None, Linear | None
     if len(inside) == 1 and inside[0].low == low and not known:
         return None, inside[0].source, inside[0].shift
     return None, None, 0
+
+
+_INPUT = re.compile(r"[\w.:>\[\]-]+(?:\(.*\))?(?: [*/%] [\w.:>\[\]-]+(?:\(.*\))?)*")
+
+
+def _fits(piece: Piece) -> bool:
+    """Whether a symbol may be taken to fit the field that it begins."""
+    if piece.low not in _FIELDS or (not piece.low and not piece.shift and piece.width > 32):
+        return False
+    return all(_INPUT.fullmatch(name.strip("()")) or name.startswith("sizeof(") for name, _ in piece.source.terms)
 
 
 def origin_of(value: Int, low: int, high: int) -> tuple[Span, ...]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from layouts.c_integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
+
 _TYPES = "UINT8 UINT16 UINT32 INT32 UINT64 INT64 FLOAT16 FLOAT32 FLOAT64 BFLOAT16 FLOAT32_FTZ TFLOAT32 TFLOAT32_FTZ"
 _PACKED = "16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B"
 _SWIZZLES = "NONE 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B"
@@ -26,6 +28,15 @@ CONSTANTS: dict[str, int] = {
     "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA": 1,
     "CUDA_SUCCESS": 0,
 }
+# limits that <cstdint> and <climits> name → value and type
+LIMITS: dict[str, tuple[int, IntegerType]] = {
+    **{f"{kind}{bits}_MAX": (type_.most, type_) for kind, bits, type_ in (
+        ("INT", 8, SCHAR), ("INT", 16, SHORT), ("INT", 32, INT), ("INT", 64, LONG), ("UINT", 8, UCHAR),
+        ("UINT", 16, USHORT), ("UINT", 32, UINT), ("UINT", 64, ULONG))},
+    "INT_MAX": (INT.most, INT), "UINT_MAX": (UINT.most, UINT), "LONG_MAX": (LONG.most, LONG), "CHAR_BIT": (8, INT),
+    "ULONG_MAX": (ULONG.most, ULONG), "SIZE_MAX": (ULONG.most, ULONG), "INT_MIN": (INT.least, INT),
+    "INT32_MIN": (INT.least, INT), "INT64_MIN": (LONG.least, LONG),
+}  # fmt: skip
 # members of CUTLASS's enums: (a word that the qualified name has before the member, member) → value
 MEMBERS: dict[tuple[str, str], int] = {
     **{("LayoutType", name): code for code, name in enumerate(("INTERLEAVE", "B128", "B64", "B32"))},
@@ -34,6 +45,25 @@ MEMBERS: dict[tuple[str, str], int] = {
     ("Major", "K"): 0, ("Major", "MN"): 1,
 }  # fmt: skip
 
+# Bytes of types that are no elements of a tensor: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
+# libcu++ (a block's barrier is one mbarrier), CUTLASS's cute/arch/copy_sm90_desc.hpp and cutlass/arch/barrier.h
+OPAQUE_BYTES: dict[str, int] = {
+    **dict.fromkeys("CUtensorMap CUtensorMap_st TmaDescriptor".split(), 128),
+    **dict.fromkeys("cudaStream_t CUstream cudaEvent_t CUevent CUmodule CUfunction CUcontext cudaGraph_t".split(), 8),
+    **dict.fromkeys("ClusterBarrier ClusterTransactionBarrier nullptr_t".split(), 8),
+    **dict.fromkeys("cudaError_t CUresult CUtensorMapDataType CUtensorMapSwizzle CUtensorMapInterleave".split(), 4),
+    **dict.fromkeys("dim3 uint3 int3 float3".split(), 12),
+}
+# Bits of CUDA's built-in variables, unsigned ints (CUDA C++ Programming Guide 13.0, compute capabilities: at most
+# 1,024 × 1,024 × 64 threads a block, 2³¹ − 1 × 65,535 × 65,535 blocks a grid)
+BUILT_IN: dict[tuple[str, str], int] = {
+    (name, axis): bits
+    for name, each in {
+        "threadIdx": (10, 10, 6), "blockDim": (11, 11, 7), "blockIdx": (31, 16, 16), "gridDim": (31, 16, 16)
+    }.items()
+    for axis, bits in zip("xyz", each, strict=True)
+}  # fmt: skip
+THREADS = frozenset(f"{name}.{axis}" for name, axis in BUILT_IN)
 OF_DESCRIPTOR = frozenset("reg32_ reg16_ bitfield desc_ lo hi".split())  # members of CUTLASS's descriptors
 
 # A function that the text does not have and whose name says that it gives a pointer's shared-window address.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from layouts.c_sizes import ELEMENT_BITS
 from layouts.errors import LayoutError
-from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.code.values import Array, Kind, Term, number
 from layouts.swizzle import mode
 from layouts.tiling import Tile

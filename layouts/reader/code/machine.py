@@ -4,67 +4,109 @@ comes by on the way is kept: values that look like descriptors, calls the text h
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from layouts.c_integers import BOOL, INT, ULONG, IntegerType, enumeration_type, of_enumerators
 from layouts.reader.code import tree
-from layouts.reader.code.ctype import BOOL, PYTHON
+from layouts.reader.code.assembling import Assembling
+from layouts.reader.code.calling import is_move
 from layouts.reader.code.expressions import Expressions
-from layouts.reader.code.finding import MOST_ASSEMBLED, Assembled
-from layouts.reader.code.loops import Left, Loops
-from layouts.reader.code.records import layout_of
+from layouts.reader.code.lookup import find_in, find_name, open_namespace
+from layouts.reader.code.loops import Loops
+from layouts.reader.code.overloads import Argument, Candidate
+from layouts.reader.code.paths import Escape, Journal, Left, ThrownError
+from layouts.reader.code.places import PLACES
+from layouts.reader.code.records import layout_of, merged_declarations
+from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
+    Address,
     Array,
+    Blurred,
     Cell,
     Closure,
+    Deref,
+    Either,
     Enumeration,
+    Joint,
     Kind,
+    Namespace,
     Object,
+    Overlay,
     Part,
     Pointer,
     Record,
+    Referred,
     Scope,
+    Split,
     Template,
     Term,
     number,
-    short,
 )
-from layouts.reader.code.word import Int, add, free, merged
+from layouts.reader.code.word import Int, add, convert, free, inserted, merged, symbol
 
-MOST_CALLS = 24  # nested
+_READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm statement only reads
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-class Machine(Expressions, Loops):
+class Machine(Expressions, Loops, Assembling):
     """One text's evaluation."""
 
     # statements ------------------------------------------------------------------------------------------------------
 
-    def run(self, body: Iterable[tree.Statement], scope: Scope) -> Left | None:
-        """Execute statements; what ended them early, or None."""
-        for statement in body:
-            left = self.execute(statement, scope)
+    def run(self, body: Sequence[tree.Statement], scope: Scope) -> Left | None:
+        """Execute statements; what ended them early, or None. A goto goes on behind its label where it stands here."""
+        at = 0
+        left: Left | None = None
+        while at < len(body):
+            left = self.execute(body[at], scope)
+            at += 1
             if left is not None:
-                return left
-        return None
+                label = _label(body, left)
+                if label is None:
+                    break
+                at, left = label, None
+        self._destroy(scope)
+        return left
 
     def execute(self, one: tree.Statement, scope: Scope) -> Left | None:
         self.spend()
+        if self.python:
+            return self._execute(one, scope)
+        made = len(self.temporaries)
+        try:
+            left = self._execute(one, scope)
+            self._destroy_temporaries(made, one.span)
+            return left
+        except ThrownError as thrown:
+            return Left("throw", thrown.value)
+        finally:
+            del self.temporaries[made:]
+            if self.misread:  # a < b … > c read as template arguments: what else stands there is not known
+                self.misread = False
+                self.forget_names(self.text[slice(*one.span)], scope)
+
+    def _execute(self, one: tree.Statement, scope: Scope) -> Left | None:
         match one:
             case tree.Declare():
                 self._declare(one, scope)
             case tree.Do(value=value):
+                self.statements.add(id(value))
                 self.drop(value, scope)
+                if isinstance(value, tree.Binary) and value.op == ">>" and not self.python:  # stream >> variable
+                    self.forget_names(self.text[slice(*value.span)], scope)
             case tree.Block():
-                return self.run(one.body, Scope(scope) if one.scoped else scope)
+                if not one.scoped:
+                    return self._run_unscoped(one.body, scope)
+                return self.run(one.body, Scope(scope))
             case tree.If():
                 return self._if(one, scope)
             case tree.Return(value=value):
-                result = self.value(value, scope) if value is not None else None
-                if self.frames[-1].entry and value is not None:
-                    self.notice(result, self.frames[-1].name, value.span)
-                return Left("return", result)
+                return self._return(value, scope)
             case tree.Jump(word=word):
-                return Left(word)
+                return Left(word, one.label)
             case tree.Loop():
                 return self._loop(one, Scope(scope))
             case tree.Each():
@@ -75,158 +117,401 @@ class Machine(Expressions, Loops):
                 self._assembly(one, scope)
             case tree.Unpack():
                 self._unpack(one, scope)
+            case tree.Label():
+                if self.frames[-1].lost:
+                    self._forget_function()
+            case tree.Throw(value=value):
+                if value is None:
+                    return Left("throw", self.caught.value if self.caught is not None else None)
+                return Left("throw", self.copied(self.value(value, scope)))
+            case tree.Try():
+                return self._try(one, scope)
+            case tree.Unread():
+                return self._unread(one, scope)
+            case tree.Namespace():
+                return self._namespace(one, scope)
             case _:
                 self.define(one, scope)
         return None
 
+    def _run_unscoped(self, body: Sequence[tree.Statement], scope: Scope) -> Left | None:
+        for statement in body:
+            left = self.execute(statement, scope)
+            if left is not None:
+                return left
+        return None
+
+    def _namespace(self, one: tree.Namespace, scope: Scope) -> Left | None:
+        inner = self.spaces.get(id(one)) or open_namespace(scope, one.names, one.inline)
+        for statement in one.body:
+            if not isinstance(statement, DEFINITIONS):
+                self.execute(statement, inner)
+        return None
+
+    def _return(self, value: tree.Expression | None, scope: Scope) -> Left:
+        frame = self.frames[-1]
+        if value is None:
+            return Left("return")
+        if self.python:
+            result = self.value(value, scope)
+        elif frame.refers:
+            place = self.place(value, scope)
+            return Left("return", Referred(place) if isinstance(place, PLACES) else place)
+        else:
+            result = self.initial(value, frame.returns, scope, frame.name)
+            if isinstance(result, Array) and result.typed is None and result.element is not None:
+                result = self.decayed(result)
+            if frame.returns is not None and result is not None:
+                result = self.converted(result, frame.returns, value.span, frame.name)
+            found = find_name(scope, value.last) if isinstance(value, tree.Name) else (None, scope)
+            if isinstance(result, Object) and found[1].owner == "function":  # a parameter is copied, a local is not
+                result = self.copy_constructed(result, self.argument_of_place(result))
+            result = self.copied(result)
+            if isinstance(result, Object):
+                result.held = False  # nobody has it yet
+        if frame.entry:
+            self.notice(result, frame.name, value.span)
+        return Left("return", result)
+
+    def finish(self, left: Left | None, scope: Scope) -> Any:
+        """The value that a function ends with, its conditional returns joined; ThrownError where it throws."""
+        frame = self.frames[-1]
+        value = left.value if left is not None and left.word == "return" else None
+        if left is not None and left.word == "throw":
+            if not frame.escapes:
+                raise ThrownError(left.value)
+            if self.tries:
+                self.forget_globals()
+            value = self.return_to(frame.escapes)
+        if (left is not None and left.word == "goto") or frame.lost:
+            self._forget_function()
+            value = Term(self.fresh(frame.name or "goto"), frame.returns)
+        while frame.escapes:
+            value = self.merge(frame.escapes[-1].text, frame.escapes[-1].value, value)
+            last = [frame.escapes.pop()]
+            self.rejoin(last)
+        return value
+
+    # definitions -----------------------------------------------------------------------------------------------------
+
     def define(self, one: tree.Statement, scope: Scope) -> None:
         """Enter what a statement defines without running anything."""
         match one:
-            case tree.Function(name=name):
-                known = scope.names.get(name)
-                others = known.functions if isinstance(known, Closure) and not one.python else ()
-                scope.names[name] = Closure((*others, one), scope)
+            case tree.Function():
+                self._define_function(one, scope)
+            case tree.Friend(function=function):
+                self._define_function(function, scope)
             case tree.Struct(name=name):
-                scope.names[name] = Template(one, scope, one.templates)
+                self._define_struct(one, scope, name)
             case tree.Alias(name=name):
-                scope.names[name] = Template(one, scope)
+                if not (len(one.type.path) == 1 and one.type.name == name):  # typedef struct S S
+                    scope.names[name] = Template(one, scope, one.templates)
             case tree.Enum():
                 self._enum(one, scope)
-            case _:
+            case tree.Namespace():
+                inner = self.spaces[id(one)] = open_namespace(scope, one.names, one.inline)
+                for inside in one.body:
+                    self.define(inside, inner)
+            case tree.NamespaceAlias(name=name):
+                found = self.resolve(one.path, scope)
+                if isinstance(found, Namespace):
+                    scope.names[name] = found
+            case tree.Using():
+                self._use(one, scope)
+            case tree.Declare() if one.templates or one.specialized is not None or one.owner:
+                self._define_variable(one, scope)
+            case tree.Unread(body=body):
+                for inside in body:
+                    if isinstance(inside, DEFINITIONS):
+                        self.define(inside, scope)
+
+    def _define_function(self, one: tree.Function, scope: Scope) -> None:
+        name = one.name
+        if one.owner and not one.python:
+            owner = self._owner(one.owner, scope)
+            if isinstance(owner, Namespace):
+                scope = owner.scope
+            elif isinstance(owner, Template):
+                owner.outside.append(one)
                 return
+            else:
+                return
+        known = scope.names.get(name)
+        others = known.functions if isinstance(known, Closure) and not one.python else ()
+        functions = merged_declarations([*others, one]) if others else (one,)
+        scope.names[name] = Closure(functions, scope)
+        if name.startswith("operator") and not one.python:
+            mine = Closure((one,), scope)
+            before = self.operators.get(name)
+            self.operators[name] = before.joined(mine) if before is not None else mine
+
+    def _owner(self, path: tree.Path, scope: Scope) -> Any:
+        """The namespace or struct that a definition outside it names."""
+        found: Any = None
+        for n, (name, _) in enumerate(path):
+            if n == 0:
+                found = self.globals if not name else find_name(scope, name)[0]
+            elif isinstance(found, Namespace | Scope):
+                found = find_in(found.scope if isinstance(found, Namespace) else found, name)[0]
+            elif isinstance(found, Template) and isinstance(found.decl, tree.Struct):
+                nested = next((m for m in found.decl.members if isinstance(m, tree.Struct) and m.name == name), None)
+                kind = self.applied(found, []) if nested is not None and not found.parameters else None
+                found = kind.record.scope.names.get(name) if isinstance(kind, Kind) and kind.record else None
+        return found
+
+    def _define_struct(self, one: tree.Struct, scope: Scope, name: str) -> None:
+        known = scope.names.get(name)
+        if one.specialized is not None:
+            if not isinstance(known, Template):
+                known, _ = find_name(scope, name)
+            if known is None:  # its primary template is only declared
+                count = len(one.specialized)
+                parameters = tuple(tree.Parameter(f"({n})", None) for n in range(count))
+                known = scope.names[name] = Template(tree.Struct(name, (), templates=parameters), scope, parameters)
+            if isinstance(known, Template):
+                known.specials.append(one)
+            return
+        if isinstance(known, Template) and isinstance(known.decl, tree.Struct):
+            if not one.complete:
+                return
+            if not known.decl.complete:  # specializations may stand between a declaration and its definition
+                defaults = zip(one.templates, known.parameters, strict=False)
+                known.parameters = tuple(replace(p, default=p.default or q.default) for p, q in defaults)
+                known.decl = one
+                return
+        scope.names[name] = Template(one, scope, one.templates)
+        for member in one.members:
+            if isinstance(member, tree.Friend):
+                friend = member.function
+                if one.templates and not friend.templates:
+                    friend = replace(friend, templates=one.templates)
+                self._define_function(friend, _around(scope))
+
+    def _define_variable(self, one: tree.Declare, scope: Scope) -> None:
+        """A variable template, its specialization, or a static member that is defined outside its class."""
+        if one.owner:
+            owner = self._owner(one.owner, scope)
+            if isinstance(owner, Template):
+                owner.outside.append(one)
+            return
+        known = scope.names.get(one.name)
+        if one.specialized is not None:
+            if isinstance(known, Template):
+                known.specials.append(one)
+        elif one.templates:
+            scope.names[one.name] = Template(one, scope, one.templates)
+
+    def _use(self, one: tree.Using, scope: Scope) -> None:
+        found = self.resolve(one.path, scope, one.span[0])
+        if one.whole:
+            if isinstance(found, Namespace) and found.scope not in scope.using:
+                scope.using.append(found.scope)
+            return
+        name = one.path[-1][0]
+        if found is None:
+            return
+        known = scope.names.get(name)
+        if isinstance(found, Closure) and isinstance(known, Closure):
+            found = known.joined(found)
+        scope.names[name] = found
+        owner = self.resolve(one.path[:-1], scope) if len(one.path) > 1 else None
+        if isinstance(owner, Namespace) and isinstance(found, Kind):
+            scope.names[name] = find_in(owner.scope, name)[0]  # a template without its arguments
 
     def _enum(self, one: tree.Enum, scope: Scope) -> None:
         inner = Scope(scope)
-        following = Int(0)
+        base = self.kind(one.base, scope).whole if one.base is not None else None
+        kind = base or (INT if one.scoped else None)
+        following = Int(0, kind or INT)
+        cells: list[Cell] = []
         for name, value, span in one.members:
             if value is not None:
                 given = number(self.value(value, inner))
                 following = given if given is not None else free(name, BOOL)
-            cell = Cell(Int(following.const, following.type, following.pieces, origin=(span,)), name=name)
+                following = convert(following, kind) if kind is not None else following
+            cell = Cell(Int(following.const, following.type, following.pieces, origin=(span,)), name=name, const=True)
+            cells.append(cell)
             inner.names[name] = cell
-            scope.names.setdefault(name, cell)
-            following = add(following, Int(1))
+            following = add(following, Int(1)) if kind is None else convert(add(following, Int(1)), kind)
+        if kind is None and not self.python:
+            kind = of_enumerators(tuple(cell.value.const for cell in cells))
+        known = one.name in self.enumerations  # two of one name are two types
+        called = f"{one.name}@{one.span[0]}" if known else one.name
+        made = enumeration_type(called, kind, one.scoped) if kind is not None and not self.python else None
+        for cell in cells:
+            if made is not None:
+                cell.value = replace(convert(cell.value, made), origin=cell.value.origin)
+                cell.kind = Kind(one.name, made, made.bits)
+            if not one.scoped:
+                scope.names.setdefault(cell.name, cell)
         if one.name:
-            scope.names[one.name] = Enumeration(one.name, inner)
+            scope.names[one.name] = Enumeration(one.name, inner, made or INT, one.scoped)
+            self.enumerations[called] = _around(scope)
+
+    # variables -------------------------------------------------------------------------------------------------------
 
     def _declare(self, one: tree.Declare, scope: Scope) -> None:
+        if one.templates or one.specialized is not None or one.owner:
+            self.define(one, scope)
+            return
         if not one.name:
             if one.type and isinstance(one.type.body, tree.Struct):  # an anonymous union: its members are variables
                 made = self.instance(layout_of(self, Record("", one.type.body, scope)), one.name)
                 for name in (*made.members, *(made.record.fields or {})):
-                    scope.names[name] = Cell(self.member(made, name, one.span), name=name)
+                    scope.names[name] = self.member(made, name, one.span)
             return
         if one.type and isinstance(one.type.body, tree.Struct) and one.type.body.name:
             self.define(one.type.body, scope)
+        if one.lasting and not one.const and not self.python and self._kept_variable(one, scope):
+            return
         kind = self.kind(one.type, scope) if one.type else None
         named_auto = one.type is None or one.type.name == "auto"
         if kind is not None and kind.reference and one.value is not None:
-            place = self.place(one.value, scope)
-            if isinstance(place, Cell):
-                scope.names[one.name] = place
-                return
-            made = self.load(place, one.value)
-            if isinstance(made, Term) and made.kind is not None and not isinstance(place, Part):
-                scope.names[one.name] = Cell(Term(one.name, made.kind), None, one.name, one.span)
-                return
+            self._refer(one, kind, scope)
+            return
         if one.value is not None:
-            value = self.initial(one.value, kind, scope, one.name)
+            value = self.initial(one.value, None if named_auto else kind, scope, one.name)
         elif one.arguments is not None:
-            value = self.construct(kind, [self.value(a, scope) for a in one.arguments], one, scope)
+            value = self._constructed_from(one, kind, scope)
+        elif one.external:
+            value = self.symbolic(kind, one.name)
         else:
             value = self.default(kind, one.name)
+        if kind is not None and kind.dims and not kind.dims[0].known and one.type and one.type.dims[0] is None:
+            if isinstance(value, str):
+                value = self.text_array(value, kind, one.name)
+            count = (
+                Int(len(value.cells), ULONG) if isinstance(value, Array) else free(f"length of {one.name}", ULONG, 16)
+            )
+            kind = replace(kind, dims=(count, *kind.dims[1:]))
+        elif kind is not None and kind.dims and isinstance(value, str):
+            value = self.text_array(value, kind, one.name)
+        if isinstance(value, Object) and not self.python and one.value is not None and _names_object(one.value):
+            moved = self._argument_in(one.value, scope) if is_move(one.value) else self.argument_of_place(value)
+            value = self.copy_constructed(value, moved)
         if kind is not None and not named_auto:
             value = self.converted(value, kind, one.span, one.name)
-        cell = Cell(self.copied(value), kind if not named_auto else None, one.name, one.span, len(self.frames))
+        elif isinstance(value, Array) and value.typed is None and not self.python and _decays(one):
+            value = self.decayed(value)  # auto p = array
+        cell = Cell(
+            self.copied(value), kind if not named_auto else None, one.name, one.span, len(self.frames),
+            one.const and not (kind is not None and kind.pointers),
+        )  # fmt: skip
+        if isinstance(cell.value, Array) and not cell.value.name:
+            cell.value.name = one.name
         scope.names[one.name] = cell
+        if not self.python and _is_destroyed(cell.value):
+            scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), cell)
         if one.value is not None or one.arguments is not None:
             self.note(cell, one.span)
 
+    def _constructed_from(self, one: tree.Declare, kind: Kind | None, scope: Scope) -> Any:
+        assert one.arguments is not None
+        call = tree.Call(tree.Other(""), one.arguments, span=one.span)
+        given = [self.value(a, scope) for a in one.arguments] if self.python else self.arguments(call, scope)
+        if kind is not None and kind.record is not None and not kind.pointers and not self.python:
+            made = self.instance(kind.record, one.name)
+            return self.constructed(made, given)
+        return self.construct(kind, [getattr(a, "value", a) for a in given], one, scope)
+
+    def _kept_variable(self, one: tree.Declare, scope: Scope) -> bool:
+        """Enter a static variable of a function that was made in an earlier call."""
+        if scope.owner == "namespace":
+            return False
+        frame = self.frames[-1]
+        key = (id(one), frame.instance)
+        cell = self.lasting.get(key)
+        if cell is None:
+            self._declare(replace(one, lasting=False), scope)
+            found = scope.names.get(one.name)
+            if isinstance(found, Cell):
+                self.lasting[key] = found
+                found.born = 0  # it outlives the branch that it is made in
+                if (frame.template or (len(self.frames) > 1 and self.frames[1].entry)) and self.outlives(one):
+                    self.earlier(found)
+            return True
+        scope.names[one.name] = cell
+        return True
+
+    def _refer(self, one: tree.Declare, kind: Kind, scope: Scope) -> None:
+        """A reference: another name of a place, or of a value that lives as long."""
+        assert one.value is not None
+        place = self.place(one.value, scope) if not isinstance(one.value, tree.Items) else None
+        if isinstance(place, Referred):
+            place = place.place
+        if isinstance(place, PLACES):
+            value = self.load(place, one.value)
+            own = self.declared_kind(place, value)
+            alike = own is None or kind.name == "auto" or _same(own, kind)
+            if isinstance(place, Deref) and isinstance(value, Term) and value.kind is not None:
+                scope.names[one.name] = Cell(Term(one.name, value.kind), None, one.name, one.span)
+                return
+            if isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
+                scope.names[one.name] = Cell(self.upcast(value, kind.record), kind, one.name, one.span)
+                return
+            if alike:
+                scope.names[one.name] = place
+                if kind.const and not kind.pointers:
+                    scope.consts.add(one.name)
+                return
+            place = value
+        elif isinstance(one.value, tree.Items):
+            place = self.initial(one.value, replace(kind, reference=""), scope, one.name)
+        made = self.converted(place, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else place
+        scope.names[one.name] = Cell(self.copied(made), None, one.name, one.span, len(self.frames), kind.const)
+
+    def _destroy(self, scope: Scope) -> None:
+        """Run the destructors of what a block made, the last first."""
+        for cell in reversed(scope.names.pop("(destroyed)", ())):
+            self.destroy(cell.value, cell.span)
+
+    def _destroy_temporaries(self, first: int, span: tuple[int, int]) -> None:
+        """Run the destructors of the objects that a statement has made and nothing has kept, the last first."""
+        for value in reversed(self.temporaries[first:]):
+            if not value.held:
+                self.destroy(value, span)
+
+    def destroy(self, value: Any, span: tuple[int, int]) -> None:
+        """Run the destructor of an object, then those of its members, the last first."""
+        if isinstance(value, Array):
+            for cell in reversed(value.cells):
+                self.destroy(cell.value, span)
+        elif isinstance(value, Object):
+            own = value.record.methods.get(f"~{value.record.name}")
+            if own is not None:
+                self.call(replace(own, this=value), [], {}, span)
+            if any(has_destructor(base) for base in value.record.bases):
+                self.forget_globals()
+            for cell in reversed(value.members.values()):
+                self.destroy(cell.value, span)
+
     def _unpack(self, one: tree.Unpack, scope: Scope) -> None:
-        value = self.value(one.value, scope)
+        value: Any = None
+        if one.reference and not self.python:
+            value = self.place(one.value, scope)
+            value = value.place if isinstance(value, Referred) else value
+            inner = self.load(value, one.value) if isinstance(value, PLACES) else value
+            for n, name in enumerate(one.names):
+                item = self.item_place(inner, n)
+                scope.names[name] = item if isinstance(item, PLACES) else Cell(self.item(inner, n, one.span))
+            return
+        value = self.copied(self.value(one.value, scope))
         for place, name in enumerate(one.names):
             item = self.item(value, place, one.span)
-            self.assign_name(name, item, scope, one.span)
-
-    def _if(self, one: tree.If, scope: Scope) -> Left | None:
-        inner = Scope(scope)
-        condition = self.truth(self.value(one.condition, inner))
-        if condition is not None:
-            chosen = one.yes if condition else one.no
-            return self.execute(chosen, inner) if chosen is not None else None
-        text = self.words(one.condition)
-        before = self.journal
-        outcomes = []
-        for branch in (one.yes, one.no):
-            self.journal = {}
-            left = self.execute(branch, Scope(inner)) if branch is not None else None
-            changed = {key: (cell, cell.value) for key, (cell, _) in self.journal.items()}
-            for cell, old in self.journal.values():
-                cell.value = old
-            outcomes.append((left, changed))
-        self.journal = before
-        (left, yes), (other, no) = outcomes
-        if left is not None and left.word == "return" and other is None:
-            self.frames[-1].pending.append((text, left.value))
-            yes = no
-        elif other is not None and other.word == "return" and left is None:
-            self.frames[-1].pending.append((f"!({text})", other.value))
-            no = yes
-        for key in {**yes, **no}:
-            cell = (yes.get(key) or no[key])[0]
-            one_value = yes[key][1] if key in yes else cell.value
-            other_value = no[key][1] if key in no else cell.value
-            self.put(cell, self.merge(text, one_value, other_value))
-            self.renote(cell)
-        if left is not None and other is not None and left.word == other.word == "return":
-            return Left("return", self.merge(text, left.value, other.value))
-        return None
-
-    def merge(self, condition: str, yes: Any, no: Any) -> Any:
-        """One value for two that a condition of the text decides between."""
-        if yes is no or yes == no:
-            return yes
-        if yes is None or no is None:  # a function that ends in __trap() on one side
-            return no if yes is None else yes
-        one, two = number(yes), number(no)
-        if isinstance(yes, Pointer) and isinstance(no, Pointer):
-            return Pointer(merged(condition, self.whole(yes), self.whole(no)).linear(), yes.element)
-        if isinstance(yes, Object) and isinstance(no, Object) and one is not None and two is not None:
-            return Object(yes.record, Cell(merged(condition, one, two)))
-        if one is not None and two is not None:
-            return merged(condition, one, two)
-        return Term(f"({condition} ? {yes} : {no})")
-
-    def whole(self, value: Any) -> Int:
-        found = number(value)
-        return found if found is not None else free(str(value), BOOL)
-
-    def _switch(self, one: tree.Switch, scope: Scope) -> Left | None:
-        value = number(self.value(one.value, scope))
-        cases = [(None if test is None else number(self.value(test, scope)), body) for test, body in one.cases]
-        if value is not None and value.known is not None:
-            known = [n for n, (test, _) in enumerate(cases) if test is not None and test.known == value.known]
-            start = known or [n for n, (test, _) in enumerate(cases) if test is None]
-            inner = Scope(scope)
-            for _, body in cases[start[0] :] if start else ():
-                left = self.run(body, inner)
-                if left is not None:
-                    return None if left.word == "break" else left
-            return None
-        text = self.words(one.value)
-        chain: tree.Statement | None = None
-        for number_of, (test, body) in reversed(list(enumerate(one.cases))):
-            own = list(body)
-            following = number_of
-            while not own and following + 1 < len(one.cases):  # a label that falls through to the next
-                following += 1
-                own = list(one.cases[following][1])
-            block = tree.Block(tuple(s for s in own if not (isinstance(s, tree.Jump) and s.word == "break")))
-            if test is None:
-                chain = block
+            if self.python:
+                self.assign_name(name, item, scope, one.span)
             else:
-                chain = tree.If(tree.Other(f"{text} == {self.words(test)}"), block, chain, span=one.span)
-        return self.execute(chain, scope) if chain is not None else None
+                cell = scope.names[name] = Cell(item, None, name, one.span, len(self.frames))
+                self.note(cell, one.span)
+
+    def item_place(self, value: Any, at: int) -> Any:
+        """The place of an item of an array, a tuple or a struct; None where there is none."""
+        if isinstance(value, Array) and at < len(value.cells):
+            return value.cells[at]
+        if isinstance(value, Object) and not value.record.bases:
+            names = list(value.record.members)
+            return self.member(value, names[at], (0, 0)) if at < len(names) else None
+        return None
 
     def assign_name(self, name: str, value: Any, scope: Scope, span: tuple[int, int]) -> None:
         if not name or name == "_":
@@ -238,111 +523,404 @@ class Machine(Expressions, Loops):
             cell = scope.names[name] = Cell(value, None, name, span, len(self.frames))
         self.note(cell, span)
 
-    # inline assembly -------------------------------------------------------------------------------------------------
+    def argument_of_place(self, value: Object) -> Argument:
+        """An object that a variable holds, as an argument."""
+        kind = self.kind_of(value)
+        return Argument(value, kind, True, False, where=Cell(value, kind))
 
-    def _assembly(self, one: tree.Assembly, scope: Scope) -> None:
-        values: list[Any] = []  # what an instruction accumulates into is not looked at
-        for kind, value in one.operands:
-            values.append(None if kind.startswith("=") or "f" in kind else self.value(value, scope))
-        given = [value for value in values if value is not None]
-        if len(self.assembled) < MOST_ASSEMBLED:
-            self.ran += 1
-            held = (None if value is None else number(value) for value in values)
-            where = [
-                (e.span, ()) if value is None else self.written(e)
-                for (_, e), value in zip(one.operands, values, strict=True)
-            ]
-            told = tuple((kind, value, at[0]) for (kind, _), value, at in zip(one.operands, held, where, strict=True))
-            loops = tuple(loop for loop in self.loops if loop[0])
-            around = tuple(at[1] for at in where)
-            self.assembled.append(
-                Assembled(one.text, one.span, one.names, told, loops, self.within(), self.ran, around)
-            )
-        for kind, value in one.operands:
-            if kind.startswith("="):
-                place = self.place(value, scope)
-                if "cvta.to.shared" in one.text and given:
-                    self.store(place, self.shared_address(given[0]), one.span)
-                elif "mov.b64" in one.text and len(given) == 2 and "l" in kind:
-                    low, high = self.whole(given[0]), self.whole(given[1])
-                    self.store(place, self.joined(low, high), one.span)
-                elif isinstance(place, Cell) and not isinstance(place.value, Object):
-                    self.store(place, self.default(place.kind, place.name, symbolic=True), one.span)
-        for (kind, value), own in zip(one.operands, values, strict=True):
-            if "l" in kind and own is not None:
-                self.notice(own, self.words(value), value.span)
+    # conditions ------------------------------------------------------------------------------------------------------
+
+    def _if(self, one: tree.If, scope: Scope) -> Left | None:
+        inner = Scope(scope)
+        if one.start is not None:
+            self.execute(one.start, inner)
+        asked = self.value(one.condition, inner)
+        condition = self.truth(asked)
+        if condition is not None:
+            chosen = one.yes if condition else one.no
+            return self.execute(chosen, inner) if chosen is not None else None
+        text = self.condition_text(asked, one.condition)
+        return self.alternatives([(text, self._branch(one.yes, inner)), (f"!({text})", self._branch(one.no, inner))])
+
+    def _branch(self, body: tree.Statement | None, scope: Scope) -> Callable[[], Left | None]:
+        return lambda: self.execute(body, Scope(scope)) if body is not None else None
+
+    def merge(self, condition: str, yes: Any, no: Any) -> Any:
+        """One value for two that a condition of the text decides between."""
+        if yes is no or yes == no:
+            return yes
+        if yes is None or no is None:  # a function that ends in __trap() on one side
+            return no if yes is None else yes
+        if not self.python and (self.absent(yes) or self.absent(no)):
+            return no if self.absent(yes) else yes
+        if isinstance(yes, Closure | Either) and isinstance(no, Closure | Either):
+            return Either(condition, yes, no)
+        if isinstance(yes, Term) and yes.head == "uninitialised" and not self.python:
+            return no
+        if isinstance(no, Term) and no.head == "uninitialised" and not self.python:
+            return yes
+        if isinstance(yes, Referred) and isinstance(no, Referred):
+            return Referred(Split(condition, yes.place, no.place))
+        one, two = number(yes), number(no)
+        if isinstance(yes, Pointer) and isinstance(no, Pointer):
+            made = Pointer(merged(condition, self.whole(yes), self.whole(no)).linear(), yes.element)
+            if yes.array is None and no.array is None:
+                return made
+            if yes.array is no.array:
+                return replace(made, array=yes.array)
+            return Term(f"({condition} ? {yes} : {no})")
+        if isinstance(yes, Address) and isinstance(no, Address):
+            return Address(Split(condition, self.target(yes), self.target(no)))
+        if isinstance(yes, Object) and isinstance(no, Object) and yes.record is no.record:
+            return self._merged_objects(condition, yes, no)
+        if isinstance(yes, Object | Array) or isinstance(no, Object | Array):
+            return Term(f"({condition} ? {yes} : {no})")
+        if one is not None and two is not None:
+            return merged(condition, one, two)
+        return Term(f"({condition} ? {yes} : {no})")
+
+    def _merged_objects(self, condition: str, yes: Object, no: Object) -> Object:
+        members = {
+            name: Cell(self.merge(condition, cell.value, no.members[name].value), cell.kind, cell.name)
+            for name, cell in yes.members.items() if name in no.members
+        }  # fmt: skip
+        store = merged(condition, yes.store.value, no.store.value) if yes.record.fields is not None else yes.store.value
+        return Object(yes.record, Cell(store, yes.store.kind, yes.store.name), members)
+
+    def whole(self, value: Any) -> Int:
+        found = number(value)
+        return found if found is not None else free(str(value), BOOL)
+
+    def _switch(self, one: tree.Switch, scope: Scope) -> Left | None:
+        outer = Scope(scope)
+        if one.start is not None:
+            self.execute(one.start, outer)
+        value = number(self.value(one.value, outer))
+        tests = [None if test is None else number(self.value(test, outer)) for test, _ in one.cases]
+        default = next((n for n, (test, _) in enumerate(one.cases) if test is None), None)
+        known = value.known if value is not None else None
+        if known is not None and all(t is None or t.known is not None for t in tests):
+            kind = value.type if value is not None else INT
+            start = next((n for n, t in enumerate(tests) if t is not None and convert(t, kind).known == known), default)
+            return self._cases(one, start, outer)
+        text = self.words(one.value)
+        starts = [n for n, t in enumerate(tests) if t is not None]
+        runs = [(f"{text} == {self.words(one.cases[n][0])}", self._entered(one, n, outer)) for n in starts]
+        return self.alternatives([*runs, ("default", self._entered(one, default, outer))])
+
+    def _entered(self, one: tree.Switch, start: int | None, scope: Scope) -> Callable[[], Left | None]:
+        return lambda: self._cases(one, start, scope)
+
+    def _cases(self, one: tree.Switch, start: int | None, scope: Scope) -> Left | None:
+        """A switch from one of its labels on, up to a break."""
+        if start is None:
+            return None
+        from layouts.reader.code.paths import Target
+
+        inner, target = Scope(scope), Target(False, len(self.branches))
+        self.targets.append(target)
+        left: Left | None = None
+        try:
+            for _, body in one.cases[start:]:
+                left = self._run_unscoped(body, inner)
+                if left is not None:
+                    break
+        finally:
+            self.targets.pop()
+            self._destroy(inner)
+        return self.after_breaks(target.breaks, left, True)
+
+    def after_breaks(self, breaks: list[Escape], left: Left | None, ends: bool) -> Left | None:
+        """What follows a loop or switch that some paths may have left by break, when another came to `left`."""
+        if left is not None and left.word == "break":
+            left = None
+        if left is not None and breaks:
+            here: Journal = {
+                key: (cell, cell.value)
+                for one in breaks
+                for key, (cell, _) in {**self.writes_since(one.start), **one.changes}.items()
+            }
+            self.return_to(breaks)
+            self.escape("?", left, here)
+            left = None
+        self.rejoin(breaks)
+        return left
+
+    # exceptions, goto, and what is not read --------------------------------------------------------------------------
+
+    def _try(self, one: tree.Try, scope: Scope) -> Left | None:
+        thrown: list[Escape] = []
+        self.tries.append((thrown, len(self.branches)))
+        try:
+            left = self.execute(one.body, scope)
+        finally:
+            self.tries.pop()
+        if left is not None and left.word == "throw":
+            if thrown:
+                self.rejoin(thrown)
+                return self.alternatives(
+                    [(f"caught {n}", self._handler(h, None, scope)) for n, h in enumerate(one.handlers)]
+                )
+            return self._caught(one, left, scope)
+        if thrown:
+            self.rejoin(thrown)
+            runs = [(f"caught {n}", self._handler(handler, None, scope)) for n, handler in enumerate(one.handlers)]
+            if left is not None:
+                self.escape("not thrown", left, {})
+                return self.alternatives(runs)
+            return self.alternatives([*runs, ("not thrown", lambda: None)])
+        return left
+
+    def _caught(self, one: tree.Try, left: Left, scope: Scope) -> Left | None:
+        """Run the handler of an exception; where its type leaves open which, all that may be."""
+        kind = self.kind_of(left.value) if not isinstance(left.value, Term) or left.value.kind else None
+        unsure: list[tuple[tree.Parameter | None, tree.Statement]] = []
+        for handler in one.handlers:
+            parameter = handler[0]
+            if parameter is None or parameter.type is None or not parameter.type.path:
+                fits: bool | None = True
+            else:
+                wanted = self.kind(parameter.type, scope)
+                fits = None if kind is None else _same_or_base(kind, wanted)
+            if fits and not unsure:
+                return self._handler(handler, left.value, scope)()
+            if fits is not False:
+                unsure.append(handler)
+        if not unsure:
+            return left
+        return self.alternatives([(f"caught {n}", self._handler(h, None, scope)) for n, h in enumerate(unsure)])
+
+    def _handler(
+        self, handler: tuple[tree.Parameter | None, tree.Statement], value: Any, scope: Scope
+    ) -> Callable[[], Left | None]:
+        def run() -> Left | None:
+            inner, before = Scope(scope), self.caught
+            parameter = handler[0]
+            self.caught = Cell(value if value is not None else Term(self.fresh("exception")))
+            if parameter is not None and parameter.name:
+                kind = self.kind(parameter.type, scope) if parameter.type else None
+                if value is None:
+                    self.caught.value = self.symbolic(kind, self.fresh(parameter.name))
+                self.caught.kind = replace(kind, reference="") if kind is not None else None
+                own = kind is None or not kind.reference
+                inner.names[parameter.name] = replace(self.caught, name=parameter.name) if own else self.caught
+            try:
+                return self.execute(handler[1], inner)
+            finally:
+                self.caught = before
+
+        return run
+
+    def lose_control(self, changed: Journal) -> None:
+        """A goto under a condition that the text leaves open: what the function writes is not known from here on."""
+        for cell, _ in changed.values():
+            self.forget(cell)
+        self.frames[-1].lost = True
+        self._forget_function()
+
+    def _forget_function(self) -> None:
+        """Forget every variable that the function that is being run may write."""
+        frame = self.frames[-1]
+        for cell, _ in self.writes_since(frame.start).values():
+            self.forget(cell)
+        self.forget_globals()
+
+    def _unread(self, one: tree.Unread, scope: Scope) -> Left | None:
+        """Text that the parser could not read: what it may write is not known."""
+        if one.body:
+            self.alternatives([(one.text[:40], self._branch(tree.Block(one.body), scope)), ("", lambda: None)])
+        self.forget_names(_READ.sub("", one.text), scope)
+        self.forget_globals()
+        returns = self.frames[-1].returns
+        for word, value in (
+            ("return", self.symbolic(returns, self.fresh(self.frames[-1].name or "?"))),
+            ("break", None),
+        ):
+            if re.search(rf"\b{word}\b", one.text) and (word == "return" or self.targets):
+                self.escape("?", Left(word, value), {})
+        if re.search(r"\bgoto\b", one.text):
+            self.lose_control({})
+        return None
+
+    def forget_names(self, text: str, scope: Scope) -> None:
+        """Forget the variables whose names stand in a text."""
+        for name in dict.fromkeys(_WORD.findall(text)):
+            found = find_name(scope, name)[0]
+            if isinstance(found, PLACES):
+                self.forget(found, integers=True)
+
+    def forget(self, place: Any, integers: bool = False, quiet: bool = False) -> None:
+        """Make what a place holds unknown; integers: leave pointers and what is known by its name alone; quiet: what
+        was found to be a descriptor there stays so, as it was used.
+        """
+        match place:
+            case Cell():
+                self._forget_cell(place, integers, quiet)
+            case Part():
+                store = place.of.store
+                if isinstance(store.value, Int):
+                    name = self.fresh(store.name or "?")
+                    width = place.field.width
+                    blank = free(name, IntegerType("bits", width, False, 9))
+                    made = inserted(store.value, blank, place.field.low, width, (0, 0))
+                    self.put(store, made)
+                    self.renote(store)
+            case Deref():
+                self.store_memory(place, self.symbolic(place.pointer.element, self.fresh("*")), (0, 0))
+            case Joint():
+                for one in place.places:
+                    self.forget(one)
+            case Split():
+                self.forget(place.yes, integers, quiet)
+                self.forget(place.no, integers, quiet)
+            case Blurred() | Referred():
+                self.forget(place.place, integers, quiet)
+            case Overlay():
+                self.forget(Cell(place.of), integers, quiet)
+
+    def _forget_cell(self, cell: Cell, integers: bool, quiet: bool = False) -> None:
+        value = cell.value
+        if cell.const and not isinstance(value, Object | Array):
+            return
+        match value:
+            case Int():
+                self.put(cell, free(self.fresh(cell.name or "?"), value.type))
+                if not quiet:
+                    self.renote(cell)
+            case Object():
+                self._forget_object(value, cell.name, integers, quiet)
+            case Array():
+                for inner in value.cells:
+                    self._forget_cell(inner, integers, quiet)
+            case Pointer() | Address():
+                if not integers:
+                    self.put(cell, Pointer(symbol(self.fresh(cell.name or "?")), getattr(value, "element", None)))
+            case Closure() | None:
+                return
+            case Part() | Deref() | Joint() | Split() | Blurred():
+                return
+            case Term() if value.head == "uninitialised" and value.kind is not None:
+                self.put(cell, self.symbolic(value.kind, self.fresh(cell.name or "?")))
+            case _:
+                if not integers:
+                    self.put(cell, Term(self.fresh(cell.name or str(value)), cell.kind))
+
+    def _forget_object(self, value: Object, name: str, integers: bool, quiet: bool) -> None:
+        if isinstance(value.store.value, Int):
+            own = self.fresh(value.store.name or name or "?")
+            self.put(value.store, free(own, value.store.value.type))
+            if not quiet:
+                self.renote(value.store)
+        for inner in value.members.values():
+            if not isinstance(inner.value, PLACES):
+                self._forget_cell(inner, integers, quiet)
+
+    def forget_globals(self) -> None:
+        """Forget what every function may write: variables of namespaces and static ones that are not constant."""
+        seen: set[int] = set()
+        waiting = [self.globals]
+        while waiting:
+            scope = waiting.pop()
+            if id(scope) in seen:
+                continue
+            seen.add(id(scope))
+            for value in scope.names.values():
+                if isinstance(value, Cell) and not value.const:
+                    self._forget_cell(value, True)
+                elif isinstance(value, Namespace):
+                    waiting.append(value.scope)
+        for cell in self.lasting.values():
+            self._forget_cell(cell, True)
+        for made in self.records.values():
+            if isinstance(made, Record):
+                for value in made.scope.names.values():
+                    if isinstance(value, Cell) and not value.const:
+                        self._forget_cell(value, True)
+
+    def fresh(self, name: str) -> str:
+        """A name for a value that is not known and may differ from all before."""
+        count = self.renewed[name] = self.renewed.get(name, 0) + 1
+        return f"{name}{chr(39) * count}" if count < 4 else f"{name}'{count}"
 
     # functions -------------------------------------------------------------------------------------------------------
 
-    def call(
-        self, closure: Closure, given: list[Any], named: dict[str, Any], span: tuple[int, int],
-        at: tree.Call | None = None,
-    ) -> Any:  # fmt: skip
-        """The value a function of the text gives for arguments; None of a void one. at: the call as it is written."""
-        function = self.overload(closure, len(given) + len(named))
-        if self._endless_call(function):
-            return Term(f"{function.name}({', '.join(map(short, given))})"[:120], head=function.name, span=span)
-        scope = self.bound(closure, function, given, named)
-        self.called.add(id(function))
-        known = len(self.found)
-        self.enter(function.name, span, passed=_passed(function, closure, at))
-        try:
-            left = self.run_body(function, scope)
-            value = left.value if left is not None and left.word == "return" else None
-            for text, other in reversed(self.frames[-1].pending):
-                value = self.merge(text, other, value)
-        finally:
-            self.leave()
-        if function.returns is not None and function.returns.name not in ("auto", "void", "decltype"):
-            kind = self.kind(function.returns, scope)
-            if not kind.reference:
-                value = self.converted(value, kind, span, function.name) if value is not None else None
-        if self.is_descriptor(value, function.name):
-            del self.found[known:]
-        return value
-
-    def _endless_call(self, function: tree.Function) -> bool:
-        """Whether a call goes deeper than any that ends: a function that calls its namesake of a library, or itself
-        under a condition that the text leaves open. What it gives is not known.
-        """
-        if len(self.frames) > MOST_CALLS:
-            self.bottomless.add(id(function))
-            return True
-        return id(function) in self.bottomless and any(frame.name == function.name for frame in self.frames)
-
     def run_body(self, function: tree.Function, scope: Scope) -> Left | None:
         body = function.body.make() if isinstance(function.body, tree.Deferred) else function.body
-        return self.run(body.body, scope) if isinstance(body, tree.Block) else self.execute(body, scope)
+        if isinstance(body, tree.Block):
+            return self.run(body.body, scope)
+        return self.execute(body, scope) if body is not None else None
 
-    def entry(self, function: tree.Function, scope: Scope, this: Any = None) -> None:
-        """Run a function nothing in the text calls, its parameters as symbols."""
+    def entry(self, function: tree.Function, scope: Scope, this: Any = None) -> Any:
+        """Run a function nothing in the text calls, its parameters as symbols; return what it gives."""
         closure = Closure((function,), scope, this)
-        inner = self.bound(closure, function, [], {}, symbolic=True)
+        inner = self.bound(closure, Candidate(function, (), {}), [], {}, symbolic=True)
         self.called.add(id(function))
-        self.enter(function.name, function.span, entry=True)
+        refers = function.returns is not None and bool(function.returns.reference) and not self.python
+        self.enter(function.name, function.span, entry=True, refers=refers, constant=function.const)
+        self.frames[-1].returns = None if self.python else self._returned(function, inner)
         try:
             left = self.run_body(function, inner)
-            pending = self.frames[-1].pending
-            if pending and left is not None:
-                value = left.value
-                for text, other in reversed(pending):
-                    value = self.merge(text, other, value)
+            pending = bool(self.frames[-1].escapes)
+            value = self.finish(left, inner)
+            if pending and value is not None:
                 self.notice(value, function.name, function.span, replace=True)
+            return self.load(value, tree.Other("", span=function.span)) if isinstance(value, Referred) else value
+        except ThrownError:
+            return None
         finally:
             self.leave()
-
-    def joined(self, low: Int, high: Int) -> Int:
-        return self.binary("|", low, self.binary("<<", self.cast_int(high, 64), Int(32, PYTHON)))
 
     def array(self, values: Iterable[Any], element: Kind | None = None, name: str = "") -> Array:
         return Array([Cell(value, element) for value in values], element, name)
 
 
-def _passed(function: tree.Function, closure: Closure, at: tree.Call | None) -> dict[str, tree.Expression]:
-    """Parameter → what a call gives it, as it is written."""
-    if at is None:
-        return {}
-    names = [parameter.name for parameter in function.parameters]
-    if function.python and closure.this is not None and names[:1] in (["self"], ["cls"]):
-        names = names[1:]
-    return {**dict(zip(names, at.arguments, strict=False)), **dict(at.named)}
+DEFINITIONS = (tree.Function, tree.Struct, tree.Alias, tree.Enum, tree.Friend)
+
+
+def _decays(one: tree.Declare) -> bool:
+    """Whether what starts a variable is not its list of items, so that an array gives a pointer."""
+    return one.type is not None and not isinstance(one.value, tree.Items)
+
+
+def _names_object(one: tree.Expression | None) -> bool:
+    """Whether an expression is the name of an object, so that a variable gets a copy of it."""
+    return isinstance(one, tree.Name | tree.Member | tree.Index) or (one is not None and is_move(one))
+
+
+def has_destructor(record: Record) -> bool:
+    """Whether a class, a base or a member of it has a destructor of its own."""
+    return f"~{record.name}" in record.methods or any(map(has_destructor, record.bases))
+
+
+def _is_destroyed(value: Any) -> bool:
+    if isinstance(value, Array):
+        return bool(value.cells) and _is_destroyed(value.cells[0].value)
+    if not isinstance(value, Object):
+        return False
+    return has_destructor(value.record) or any(_is_destroyed(cell.value) for cell in value.members.values())
+
+
+def _label(body: Sequence[tree.Statement], left: Left) -> int | None:
+    """Where a goto goes on in a block; None where its label stands elsewhere."""
+    if left.word != "goto":
+        return None
+    return next((n for n, one in enumerate(body) if isinstance(one, tree.Label) and one.name == left.value), None)
+
+
+def _around(scope: Scope) -> Scope:
+    """The namespace, function or text around a class."""
+    return next((one for one in scope.chain() if not isinstance(one.owner, Record)), scope)
+
+
+def _same(one: Kind, two: Kind) -> bool:
+    """Whether a reference to one type binds an object of another without a conversion."""
+    if one.record is not None and two.record is not None:
+        return one.record.descends(two.record)
+    bare = [replace(kind, const=False, reference="") for kind in (one, two)]
+    return same_type(*bare) is not False
+
+
+def _same_or_base(kind: Kind, wanted: Kind) -> bool | None:
+    if kind.record is not None and wanted.record is not None:
+        return kind.record.descends(wanted.record)
+    return same_type(replace(kind, const=False, reference=""), replace(wanted, const=False, reference=""))

@@ -1,20 +1,24 @@
-"""What a variable of a type holds, and what a value becomes when it is put into one."""
+"""What a variable of a type holds, how objects are constructed, and what a value becomes in another type."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
+from layouts.c_integers import INT, LONG, ULONG, IntegerType
 from layouts.reader.code import calls, tree, word
-from layouts.reader.code.ctype import INT, ULONG, CType, spelled
+from layouts.reader.code.overloads import Candidate
+from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
-    UNKNOWN,
     VOID,
+    Address,
     Array,
     Cell,
     Closure,
     Kind,
     Object,
+    Part,
     Pointer,
     Record,
     Scope,
@@ -23,9 +27,10 @@ from layouts.reader.code.values import (
     size_bytes,
     unsized,
 )
-from layouts.reader.code.word import Int, Span, free, symbol, times
+from layouts.reader.code.word import UNKNOWN, Int, Span, free, symbol, times
 
 MOST_ITEMS = 256
+MOST_CELLS = 64  # items of an array without an initializer whose values are followed
 _NAMED = re.compile(r"smem|shared|ptr|buf|tile|^s?[AB]\b|^[ab]s?\b|(?<![a-z])s[A-Z]", re.I)  # what a pointer is called
 _CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a constant or a call
 _INTEGRAL = re.compile(r"_(\d+)$")
@@ -40,49 +45,224 @@ class Making:
         found = number(value)
         return found if found is not None else free(str(value), UNKNOWN)
 
+    # objects ---------------------------------------------------------------------------------------------------------
+
     def instance(self, record: Record, name: str) -> Object:
-        """A new object: integers 0, other members symbols of their names."""
-        bits = CType(record.name, record.bits or 64, False)
+        """Return a new object before its constructor: integers 0, other members symbols of their names."""
+        bits = IntegerType(record.name, record.bits or 64, False, 9)
         made = Object(record, Cell(Int(0, bits), None, name or record.name, frame=len(self.frames)))
         if record.fields is None and not record.python:
             for member, declared in record.members.items():
-                kind = self.kind(declared.type, record.scope) if declared.type else None
-                if declared.value is not None:
-                    value = self.initial(declared.value, kind, record.scope, member)
+                kind = self.kind(declared.type, record.homes.get(member, record.scope)) if declared.type else None
+                own = f"{name}.{member}" if name else member
+                if kind is not None and kind.record is not None and not kind.pointers and not kind.dims:
+                    value: Any = self.instance(kind.record, own)  # its constructor runs where the class's says
+                    value.held = True
                 else:
-                    value = self.default(kind, f"{name}.{member}" if name else member)
-                made.members[member] = Cell(value, kind, f"{name}.{member}" if name else member, declared.span)
-        elif record.fields:
-            for member, declared in record.members.items():
-                given = number(self.value(declared.value, record.scope)) if declared.value is not None else None
-                if given is not None and given.known and member in record.fields:
-                    f = record.fields[member]
-                    made.store.value = word.inserted(made.store.value, given, f.low, f.width, declared.span)
+                    value = self.default(kind, own)
+                made.members[member] = Cell(value, kind, own, declared.span)
         return made
+
+    def copy_constructed(self, value: Object, argument: Any) -> Object:
+        """A copy of an object that a variable holds, by the constructor that its class has for that."""
+        ctors = value.record.methods.get(value.record.name)
+        if ctors is None or not any(_copies(f, value.record.name) for f in ctors.functions):
+            return value
+        made = self.instance(value.record, value.store.name)
+        self._run_constructor(made, value.record, ctors, [argument])
+        return made
+
+    def initialized(self, record: Record, name: str) -> Object:
+        """Return a new object as its default constructor leaves it."""
+        return self.constructed(self.instance(record, name), [])
+
+    def constructed(self, made: Object, given: list[Any], record: Record | None = None) -> Object:
+        """Run the constructor of an object's class, or of a base, that takes some values; without constructors, members
+        in their order.
+        """
+        record = record or made.record
+        if record.python:
+            return self._python_constructed(made, given)
+        ctors = record.methods.get(record.name)
+        if ctors is not None and any(f.body is not None or f.starts for f in ctors.functions):
+            self._run_constructor(made, record, ctors, given)
+        elif len(given) == 1 and _alike(getattr(given[0], "value", given[0]), record):
+            self.copy_object(made, getattr(given[0], "value", given[0]))
+        elif ctors is not None and given:
+            self.forget(Cell(made))
+        elif given and record.fields is not None and len(given) == 1 and not isinstance(given[0], Object):
+            self._member_defaults(made, record, Scope(record.scope))
+            one = number(getattr(given[0], "value", given[0]))
+            if one is not None and not _has_more(record):
+                self.store(Cell(made), one, (0, 0))
+            else:
+                self._aggregate(made, record, given)
+        else:
+            self._member_defaults(made, record, self.this_scope(record.scope, made, record))
+            self._aggregate(made, record, given)
+        return made
+
+    def _aggregate(self, made: Object, record: Record, given: list[Any]) -> None:
+        """Store values in members, in their order."""
+        names = list(record.fields or made.members)
+        if len(given) > len(names):
+            self.forget(Cell(made))
+            return
+        for name, value in zip(names, given, strict=False):
+            self.store(self.member(made, name, (0, 0)), getattr(value, "value", value), (0, 0))
+
+    def _member_defaults(self, made: Object, record: Record, scope: Scope, but: frozenset[str] = frozenset()) -> None:
+        """Give members what their declarations initialize them with, and bases' what theirs do."""
+        for base in record.bases:
+            if base.name not in but:
+                self.constructed(made, [], base)
+        for name, declared in record.members.items():
+            home = record.homes.get(name)
+            if (home is None or home.owner is record) and name not in but:
+                self._default_member(made, name, declared, scope)
+
+    def _zero_member(self, made: Object, name: str, declared: tree.Declare, scope: Scope) -> None:
+        """Initialize a member that a list in braces leaves out: its own initializer, or zeros."""
+        kind = self.kind(declared.type, scope) if declared.type else None
+        plain = declared.value is None and kind is not None and kind.record is None and not kind.reference
+        if plain and kind is not None and name in made.members and (kind.dims or kind.whole is not None):
+            made.members[name].value = _enclosing(v) if isinstance(v := self._zero(kind), Array) else v
+        else:
+            self._default_member(made, name, declared, scope)
+
+    def _default_member(self, made: Object, name: str, declared: tree.Declare, scope: Scope) -> None:
+        """Initialize a member that a constructor does not name."""
+        if declared.value is not None:
+            self._initialize(made, name, declared, scope)
+        elif name in made.members and isinstance(made.members[name].value, Object):
+            self.constructed(made.members[name].value, [])
+
+    def _initialize(self, made: Object, name: str, declared: tree.Declare, scope: Scope) -> None:
+        assert declared.value is not None
+        place = self.member(made, name, declared.span)
+        kind = self.kind(declared.type, scope) if declared.type else None
+        value = self.initial(declared.value, kind, scope, name)
+        self.store(place, value, declared.value.span)
+
+    def _run_constructor(self, made: Object, record: Record, ctors: Closure, given: list[Any]) -> None:
+        closure = replace(ctors, this=made)
+        first = getattr(given[0], "value", given[0]) if len(given) == 1 else None
+        copies = any(_copies(f, record.name) and f.body is not None for f in ctors.functions)
+        if isinstance(first, Object) and first.record is record and not copies:
+            self.copy_object(made, first)
+            return
+        chosen = self.chosen(closure, [self.argument_of(one) for one in given])
+        if chosen is None or (chosen.function.body is None and not chosen.function.starts):
+            self.forget(Cell(made))
+            return
+        function = chosen.function
+        owner = closure.home(function).owner
+        if isinstance(owner, Record) and owner is not record:  # using Base::Base
+            self._member_defaults(made, record, self.this_scope(record.scope, made, record), frozenset((owner.name,)))
+            self._run_constructor(made, owner, closure, given)
+            return
+        scope = self.bound(closure, chosen, [self.argument_of(one) for one in given], {})
+        self.called.add(id(function))
+        self.enter(function.name, function.span)
+        self._run_started(made, record, function, scope)
+
+    def construct_entry(self, function: tree.Function, home: Scope, made: Object, record: Record) -> None:
+        """Run a constructor that nothing in the text calls, its parameters as symbols."""
+        closure = Closure((function,), home, made)
+        scope = self.bound(closure, Candidate(function, (), {}), [], {}, symbolic=True)
+        self.called.add(id(function))
+        self.enter(function.name, function.span, entry=True)
+        self._run_started(made, record, function, scope)
+
+    def _run_started(self, made: Object, record: Record, function: tree.Function, scope: Scope) -> None:
+        """Initialize bases and members as a constructor that was entered says, then run its body."""
+        starts = dict(function.starts)
+        before, made.dynamic = made.dynamic, record
+        try:
+            if record.name in starts:  # it delegates to another
+                self.constructed(made, self._started(starts[record.name], None, scope), record)
+            else:
+                for base in record.bases:
+                    values = starts.get(base.name)
+                    self.constructed(made, self._started(values, None, scope) if values else [], base)
+                for name, declared in record.members.items():
+                    home = record.homes.get(name)
+                    if home is not None and home.owner is not record:
+                        continue
+                    if name in starts:
+                        self._start_member(made, name, declared, starts[name], scope)
+                    else:
+                        self._default_member(made, name, declared, scope)
+            if function.body is not None:
+                made.dynamic = record
+                self.finish(self.run_body(function, scope), scope)
+        finally:
+            made.dynamic = before
+            self.leave()
+
+    def _started(self, values: tuple[tree.Expression, ...], kind: Kind | None, scope: Scope) -> list[Any]:
+        return [self.initial(one, kind, scope, "") for one in values]
+
+    def _start_member(
+        self, made: Object, name: str, declared: tree.Declare, values: tuple[tree.Expression, ...], scope: Scope
+    ) -> None:
+        place = self.member(made, name, declared.span)
+        kind = self.kind(declared.type, scope) if declared.type else None
+        if kind is not None and kind.reference:
+            if isinstance(place, Cell) and values:
+                place.value = Term(f"{name}") if not isinstance(p := self.place(values[0], scope), Cell | Part) else p
+            return
+        if kind is not None and (kind.dims or (kind.record is None and len(values) > 1)):
+            items = tree.Items(tuple(("", one) for one in values))
+            self.store(place, self.initial(items, kind, scope, name), declared.span)
+        elif kind is not None and kind.record is not None and not kind.pointers:
+            inner = place.value if isinstance(place, Cell) else None
+            call = tree.Call(tree.Other(""), values)
+            if isinstance(inner, Object) and not any(isinstance(v, tree.Items) for v in values):
+                self.constructed(inner, self.arguments(call, scope))
+            else:
+                value = self.construct(kind, self._started(values, None, scope), declared, scope)
+                self.store(place, value, declared.span)
+        else:
+            value = self.initial(values[0], kind, scope, name) if values else Int(0)
+            self.store(place, value, values[0].span if values else declared.span)
+
+    def _python_constructed(self, made: Object, given: list[Any]) -> Object:
+        record = made.record
+        if "__init__" in record.methods:
+            self.call(replace(record.methods["__init__"], this=made), given, {}, (0, 0))
+        return made
+
+    def copy_object(self, made: Object, other: Object) -> None:
+        """Make an object's members what another's are."""
+        self.put(made.store, other.store.value)
+        for name, cell in other.members.items():
+            if name in made.members and name in made.record.members:
+                self.put(made.members[name], self.copied(cell.value))
+
+    # values of a type ------------------------------------------------------------------------------------------------
 
     def default(self, kind: Kind | None, name: str, symbolic: bool = False) -> Any:
         """What a variable holds that nothing was put into."""
         if kind is None:
             return Term(name)
         if kind.dims:
-            element = Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers)
-            size = kind.dims[0].known
-            if (
-                len(kind.dims) == 1
-                and size is not None
-                and 0 < size <= 64
-                and (kind.whole or kind.record)
-                and not kind.pointers
-            ):
-                cells = [Cell(self.default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
-                return Array(cells, element, name)
-            return Pointer(symbol(name), element, kind.dims[1:])
+            return self._array(kind, name)
         if kind.record is not None and not kind.pointers:
-            made = self.instance(kind.record, name)
-            return self.constructed(made, []) if not symbolic else made
+            return self.initialized(kind.record, name) if not symbolic else self.instance(kind.record, name)
         if kind.whole is not None and not kind.pointers and not symbolic:
             return Term(name, kind, head="uninitialised")
         return self.symbolic(kind, name)
+
+    def _array(self, kind: Kind, name: str) -> Any:
+        element = replace(kind, dims=kind.dims[1:], reference="")
+        size = kind.dims[0].known
+        followed = (kind.whole or kind.record) and not kind.pointers
+        if size is not None and 0 < size <= MOST_CELLS and followed:
+            cells = [Cell(self.default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
+            return _enclosing(Array(cells, element, name))
+        bare = replace(kind, dims=(), reference="")
+        return Pointer(symbol(name), bare, kind.dims[1:])
 
     def described(self, inner: tree.Expression, name: str, whole: Any, scope: Scope) -> Any:
         """A GmmaDescriptor that the text does not declare, or that a function without a body gives, as an object: its
@@ -103,6 +283,7 @@ class Making:
         if isinstance(whole, Cell):
             self.put(whole, made)
             return whole
+        made.store.born = 0
         cell = self.local(scope).names[inner.last] = Cell(made, None, inner.last, inner.span, len(self.frames))
         return cell
 
@@ -115,40 +296,18 @@ class Making:
         if kind is None:
             return Term("")
         if kind.record is not None and not kind.pointers:
-            if len(given) == 1 and isinstance(given[0], Object) and given[0].record is kind.record:
-                return given[0]
-            return self.constructed(self.instance(kind.record, ""), given)
+            only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
+            if isinstance(only, Object) and only.record is kind.record:
+                return self.copied(only)
+            made = self.constructed(self.instance(kind.record, ""), given)
+            self.temporaries.append(made)
+            return made
         if kind.whole is not None or kind.pointers:
-            return self.converted(given[0], kind, at.span) if given else self.default(kind, "")
+            return self.converted(given[0], kind, at.span) if given else Int(0, kind.whole or ULONG)
         constant = self._integral(kind)
         if constant is not None:
             return constant
         return Array([Cell(value) for value in given], None, "", kind)
-
-    def constructed(self, made: Object, given: list[Any]) -> Object:
-        """An object after its constructor ran; without one that fits, members in order."""
-        record = made.record
-        fits = [
-            f for f in record.methods.get(record.name if not record.python else "__init__", ())
-            if sum(p.default is None for p in f.parameters) - record.python <= len(given) <= len(f.parameters)
-            and not (len(given) == 1 and f.parameters[-1].type and f.parameters[-1].type.name == record.name)
-        ]  # fmt: skip
-        fits = [f for f in fits if not given or any(p.type for p in f.parameters) or record.python] or fits
-        if fits:
-            closure = Closure((fits[0],), record.scope, made)
-            for name, values in fits[0].starts:
-                scope = self.bound(closure, fits[0], given, {})
-                value = self.value(values[0], scope) if values else Int(0)
-                self.store(self.member(made, name, fits[0].span), value, fits[0].span)
-            self.call(closure, given, {}, fits[0].span)
-        elif given:
-            one = number(given[0])
-            if record.fields is not None and len(given) == 1 and one is not None and not _has_more(record):
-                self.store(Cell(made), one, (0, 0))
-            else:
-                for name, value in zip(record.fields or made.members, given, strict=False):
-                    self.store(self.member(made, name, (0, 0)), value, (0, 0))
-        return made
 
     def _integral(self, kind: Kind) -> Int | None:
         """cute's static integers: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}."""
@@ -165,82 +324,301 @@ class Making:
             return self.value(one, scope)
         if one.type is not None:  # auto x = T{…}
             kind = self.kind(one.type, scope)
+        if kind is not None and kind.record is not None and not kind.dims and not kind.pointers and not self.python:
+            return self._braced_object(one, kind.record, scope, name)
+        if kind is not None and kind.dims:
+            return self._braced_array(one, kind, scope, name)
         items = [(key, self.value(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
         if kind is None:
             return Array([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
-        if kind.dims:
-            element = Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers)
-            size = number(kind.dims[0])
-            count = size.known if size is not None and size.known else len(items)
-            cells = [
-                Cell(self.converted(v, element, span), element, f"{name}[{n}]") for n, (_, v, span) in enumerate(items)
-            ]
-            whole = element.whole
-            while len(cells) < min(count, MOST_ITEMS) and whole is not None:
-                cells.append(Cell(Int(0, whole), element, f"{name}[{len(cells)}]"))
-            return Array(cells, element, name)
         if kind.record is not None:
-            made = self.instance(kind.record, name)
-            if any(key for key, _, _ in items):
-                for key, value, span in items:
-                    self.store(self.member(made, key, span), value, span)
-                return made
-            return self.constructed(made, [value for _, value, _ in items])
+            return self.constructed(self.instance(kind.record, name), [value for _, value, _ in items])
         if kind.whole is not None or kind.pointers:
             return self.converted(items[0][1], kind, items[0][2]) if items else Int(0, kind.whole or ULONG)
         constant = self._integral(kind)
         if constant is not None and not items:
             return constant
-        return Array([Cell(value) for _, value, _ in items], kind.arguments[0] if _element(kind) else None, name, kind)
+        return self._library_array(kind, items, name)
+
+    def _library_array(self, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Array:
+        """std::array<T, n>{…} with zeros behind its items; a vector, or what is not known."""
+        element = kind.arguments[0] if _element(kind) else None
+        cells = [Cell(self.converted(v, element, s) if element else v, element) for _, v, s in items]
+        if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
+            each = [one if isinstance(one, Kind) else None for one in kind.arguments]
+            cells = [Cell(self.converted(v, k, s) if k else v, k) for k, (_, v, s) in zip(each, items, strict=True)]
+        size = number(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
+        if len(items) == 1 and isinstance(items[0][1], Array) and size is not None:
+            cells = [Cell(self.copied(c.value), element) for c in items[0][1].cells]
+        if element is not None and size is not None and size.known is not None and kind.name.endswith("array"):
+            while len(cells) < min(size.known, MOST_ITEMS):
+                cells.append(Cell(self._zero(element), element))
+        return _enclosing(Array(cells, element, name, kind))
+
+    def _zero(self, element: Kind) -> Any:
+        """An item that an initializer leaves out."""
+        if element.dims:
+            size = element.dims[0].known or 0
+            inner = replace(element, dims=element.dims[1:])
+            return _enclosing(Array([Cell(self._zero(inner), inner) for _ in range(min(size, MOST_ITEMS))], inner))
+        if element.record is not None and not element.pointers:
+            return self.initialized(element.record, "")
+        if element.whole is not None and not element.pointers:
+            return Int(0, element.whole)
+        return self.symbolic(element, "0")
+
+    def _braced_array(self, one: tree.Items, kind: Kind, scope: Scope, name: str) -> Any:
+        element = replace(kind, dims=kind.dims[1:], reference="", const=False)
+        size = kind.dims[0].known if kind.dims[0].known else None
+        checked = [v for _, v in one.items]
+        if len(checked) == 1 and isinstance(checked[0], tree.Text) and element.whole is not None:
+            return self.text_array(checked[0].value, kind, name)
+        if any(key for key, _ in one.items) or len(one.items) > MOST_ITEMS:
+            return Term(name or "{…}")
+        if element.dims and any(not isinstance(value, tree.Items) for _, value in one.items):
+            return Term(name or "{…}")  # braces left out
+        cells: list[Cell] = []
+        for n, (_, value) in enumerate(one.items):
+            if isinstance(value, tree.Unary) and value.op == "...":
+                made = [self.converted(v, element, value.span) for v in self.expanded(value.value, scope)]
+            elif element.record is not None and not isinstance(value, tree.Items):
+                whole = self.value(value, scope)
+                if not isinstance(whole, Object) or whole.record is not element.record:
+                    return Term(name or "{…}")  # braces left out
+                made = [self.copied(whole)]
+            else:
+                made = [self.converted(self.initial(value, element, scope, f"{name}[{n}]"), element, value.span)]
+            cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
+        if element.record is not None and any(not isinstance(c.value, Object) for c in cells):
+            return Term(name or "{…}")
+        while size is not None and len(cells) < min(size, MOST_ITEMS):
+            cells.append(Cell(self._zero(element), element, f"{name}[{len(cells)}]"))
+        return _enclosing(Array(cells, element, name))
+
+    def text_array(self, text: str, kind: Kind, name: str) -> Any:
+        """char name[] = "text"."""
+        element = replace(kind, dims=(), reference="", const=False)
+        if "\\" in text or len(kind.dims) != 1 or element.whole is None or element.whole.bits != 8:
+            return Term(name or "{…}")
+        codes = [ord(letter) for letter in text] + [0]
+        size = kind.dims[0].known or len(codes)
+        codes += [0] * (min(size, MOST_ITEMS) - len(codes))
+        kinds = element.whole
+        return Array(
+            [Cell(Int(kinds.wrap(c), kinds), element, f"{name}[{n}]") for n, c in enumerate(codes)], element, name
+        )
+
+    def _braced_object(self, one: tree.Items, record: Record, scope: Scope, name: str) -> Any:
+        """T{…}: its constructor where it has one, else its members by their names or in order."""
+        made = self.instance(record, name)
+        ctors = record.methods.get(record.name)
+        if ctors is not None and any(f.body is not None for f in ctors.functions):
+            listed = [f for f in ctors.functions if _takes_list(f)]
+            if listed and one.items:
+                return self._listed(made, one, listed[0], ctors, scope)
+            call = tree.Call(tree.Other(""), tuple(value for _, value in one.items), span=one.span)
+            return self.constructed(made, self.arguments(call, scope))
+        first = next(iter(record.members.values()), None)
+        refers = first is not None and first.type is not None and bool(first.type.reference)
+        if len(one.items) == 1 and not one.items[0][0] and not isinstance(one.items[0][1], tree.Items) and not refers:
+            only = self.value(one.items[0][1], scope)
+            if isinstance(only, Object) and only.record is record:
+                return self.copied(only)
+            if isinstance(only, Object | Array) or (record.bases and any(b.members for b in record.bases)):
+                return self.forgotten(made)
+            self._member_defaults(made, record, self.this_scope(record.scope, made, record))
+            self._aggregate(made, record, [only])
+            return made
+        if record.bases and one.items:
+            return self.forgotten(made)
+        names = list(record.members)
+        if record.decl is not None and record.decl.union:
+            names = names[:1]
+        if len(one.items) > len(names) or (set(names) & {""}):
+            return self.forgotten(made)
+        named = {key or names[n]: value for n, (key, value) in enumerate(one.items)}
+        if not named.keys() <= record.members.keys():
+            return self.forgotten(made)
+        own = self.this_scope(record.scope, made, record)
+        for member, declared in record.members.items():
+            if member not in named:
+                if not (record.decl is not None and record.decl.union and named):
+                    self._zero_member(made, member, declared, own)
+                continue
+            value = named[member]
+            kind = self.kind(declared.type, record.scope) if declared.type else None
+            place = self.member(made, member, value.span)
+            if kind is not None and kind.reference:
+                self._start_member(made, member, declared, (value,), scope)
+                continue
+            if isinstance(value, tree.Items) and kind is not None and kind.record is None and kind.dims:
+                array = self.initial(value, kind, scope, member)
+                if isinstance(place, Part) and isinstance(array, Array):
+                    self._store_array(place, array, value.span)
+                    continue
+                self.store(place, array, value.span)
+            elif kind is not None and (kind.dims or kind.record is not None) and not isinstance(value, tree.Items):
+                whole = self.value(value, scope)
+                if not isinstance(whole, Object) or whole.record is not kind.record:
+                    return self.forgotten(made)  # braces left out
+                self.store(place, whole, value.span)
+            else:
+                self.store(place, self.initial(value, kind, scope, member), value.span)
+        return made
+
+    def _listed(self, made: Object, one: tree.Items, function: tree.Function, ctors: Closure, scope: Scope) -> Object:
+        """T{a, b} by a constructor that takes std::initializer_list."""
+        home = ctors.home(function)
+        kind = self.kind(function.parameters[0].type, home) if function.parameters[0].type else None
+        element = kind.arguments[0] if kind is not None and kind.arguments else None
+        if not isinstance(element, Kind):
+            return self.forgotten(made)
+        cells = [Cell(self.converted(self.value(v, scope), element, v.span), element) for _, v in one.items]
+        closure = replace(ctors, functions=(function,), homes=(home,))
+        return self.constructed_by(made, closure, [Array(cells, element, "", kind)])
+
+    def constructed_by(self, made: Object, closure: Closure, given: list[Any]) -> Object:
+        self._run_constructor(made, made.record, closure, given)
+        return made
+
+    def _store_array(self, place: Part, array: Array, span: Span) -> None:
+        one = place.field.width // place.field.count
+        for n, cell in enumerate(array.cells):
+            low = place.field.low + n * one
+            self.store(Part(place.of, type(place.field)(low, one, place.field.whole)), cell.value, span)
+
+    def forgotten(self, made: Object) -> Object:
+        self.forget(Cell(made))
+        return made
+
+    # conversions -----------------------------------------------------------------------------------------------------
 
     def converted(self, value: Any, kind: Kind, span: Span, name: str = "") -> Any:
         """A value put into a type."""
         if kind.dims:
             return value
         if kind.pointers:
-            element = Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers - 1, (), kind.arguments)
-            if kind.pointers == 1 and kind.name == "void":
-                element = VOID
-            if isinstance(value, Pointer):
-                keep = kind.name in ("auto", "")
-                own = value.element if keep else element
-                return Pointer(value.base, own, value.dims if keep else (), value.shared, value.array)
-            if isinstance(value, Int):
-                return self.pointed(value, element) or Pointer(value.linear(), element)
-            if isinstance(value, Term):
-                own = (
-                    unsized(value.text)
-                    if element.open and (not value.kind or value.kind.open) and not self.python
-                    else element
-                )
-                return Pointer(symbol(value.text), own)
-            if isinstance(value, Array) and value.name:
-                return Pointer(symbol(value.name), element) if not (kind.whole or kind.name == "auto") else value
-            return value
+            return self._to_pointer(value, kind)
         if kind.whole is not None:
-            if isinstance(value, Object) and value.record.fields is None:
+            if isinstance(value, Object) and (value.record.fields is None or _converts(value.record)):
                 value = self.decay(value, kind)
+            if isinstance(value, Part) and value.field.inner is not None and _converts(value.field.inner):
+                value = self.decay(self.part_object(value), kind)
             given = number(value)
             if given is None or (isinstance(value, Array) and value.typed is None):
                 return value
+            if isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double"):
+                return free(f"({kind.whole.name}){value.text}", kind.whole)
             return self.narrowed(given, kind.whole, span, name)
         if kind.record is not None and not isinstance(value, Object):
-            given = number(value)
-            if given is not None and kind.record.fields is not None and not isinstance(value, Term):
-                made = self.instance(kind.record, name)
-                made.store.value = word.convert(given, made.store.value.type)
-                return made
+            return self._to_record(value, kind.record, name)
+        if kind.record is not None and value.record is not kind.record and not kind.reference:
+            return self._sliced(value, kind.record, name)
+        if isinstance(value, Int) and kind.bits and kind.name in ("float", "double", "half", "__half"):
+            return Term(f"({kind.name}){value}", kind)
+        unknown = kind.open and not kind.arguments and not self.python and kind.name not in ("auto", "", "decltype")
+        unknown = unknown and not re.search(r"desc|64|word", kind.name, re.I)
+        if unknown and isinstance(value, Int) and value.known is not None and not 0 <= value.known < 128:
+            return Term(f"({kind}){value}"[:100], kind)
+        if isinstance(value, Int) and kind.unbound and not (value.known is not None and 0 <= value.known < 128):
+            return Term(f"({kind}){value}"[:100], kind)
         return value
 
-    def decay(self, value: Object, kind: Kind) -> Any:
-        """An object's conversion to an integer, where it has an operator for it."""
-        for name, functions in value.record.methods.items():
-            if name.startswith("operator ") and spelled(name.removeprefix("operator ")):
-                return self.call(Closure(tuple(functions), value.record.scope, value), [], {}, (0, 0))
+    def _to_record(self, value: Any, record: Record, name: str) -> Any:
+        given = number(value)
+        ctors = record.methods.get(record.name)
+        if ctors is not None and any(f.explicit for f in ctors.functions) and not isinstance(value, Term):
+            kept = tuple(f for f in ctors.functions if not f.explicit)
+            if not kept:
+                return Term(f"{record.name}({value})"[:80], Kind(record.name, record=record))
+            ctors = replace(ctors, functions=kept, homes=tuple(ctors.home(f) for f in kept))
+            return self.constructed_by(self.instance(record, name), ctors, [value])
+        if ctors is not None and any(f.body is not None for f in ctors.functions) and not isinstance(value, Term):
+            return self.constructed(self.instance(record, name), [value])
+        if given is not None and record.fields is not None and not isinstance(value, Term):
+            made = self.instance(record, name)
+            made.store.value = word.convert(given, made.store.value.type)
+            return made
         return value
+
+    def _sliced(self, value: Object, record: Record, name: str) -> Any:
+        """An object where one of another class is needed: its base's part, or what a constructor makes of it."""
+        made = self.instance(record, name)
+        if value.record.descends(record) and record.fields is None and not value.record.hidden:
+            for member, cell in made.members.items():
+                if member in value.members:
+                    self.put(cell, self.copied(value.members[member].value))
+            return made
+        ctors = record.methods.get(record.name)
+        if ctors is not None and not value.record.descends(record):
+            return self.constructed(made, [value])
+        return self.forgotten(made)
+
+    def _to_pointer(self, value: Any, kind: Kind) -> Any:
+        element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
+        if kind.pointers == 1 and kind.name == "void":
+            element = VOID
+        if isinstance(value, Address) and not self.python:
+            return self._recast_address(value, element)
+        if isinstance(value, Pointer):
+            keep = kind.name in ("auto", "")
+            own = value.element if keep else element
+            at = value.at if keep or own == value.element else _recast(value.at, value.element, own)
+            return Pointer(value.base, own, value.dims if keep else (), value.shared, value.array, at)
+        if isinstance(value, Int):
+            return self.pointed(value, element) or Pointer(value.linear(), element)
+        if isinstance(value, Term):
+            unsure = element.open and (not value.kind or value.kind.open) and not self.python
+            return Pointer(symbol(value.text), unsized(value.text) if unsure else element)
+        if isinstance(value, Array) and (value.name or value.typed is None):
+            made = self.decayed(value)
+            own = made.element if kind.name in ("auto", "") else element
+            return replace(made, element=own)
+        return value
+
+    def _recast_address(self, value: Address, element: Kind) -> Any:
+        """&variable as a pointer to another type."""
+        if element.name in ("void", "auto", "") and not element.pointers:
+            return value
+        inner = self.load(value.place, tree.Other(""))
+        if isinstance(inner, Object) and element.record is not None and inner.record.descends(element.record):
+            if inner.record is element.record:
+                return replace(value, element=None) if value.at.known == 0 else value
+            return Address(Cell(self.upcast(inner, element.record), element))
+        own = value.element or self.declared_kind(value.place, inner)
+        bare = replace(element, const=False)
+        if own is None or same_type(replace(own, const=False, reference=""), bare) is not False:
+            return value
+        at = _recast(value.at, own, bare)
+        return Address(value.place, bare, at if at is not None else free("?", LONG))
+
+    def decay(self, value: Object, kind: Kind) -> Any:
+        """An object's conversion to an integer, where it has an operator for it: that of the very type, or the only
+        one.
+        """
+        found: list[tuple[Closure, Kind]] = []
+        for name, closure in value.record.methods.items():
+            if name.startswith("operator ") and closure.functions[0].returns is not None:
+                found.append((closure, self.kind(closure.functions[0].returns, closure.home(closure.functions[0]))))
+        exact = [closure for closure, target in found if target.whole == kind.whole]
+        whole = [closure for closure, target in found if target.whole is not None and not target.pointers]
+        chosen = exact if len(exact) == 1 else whole if len(whole) == 1 else []
+        if not chosen:
+            return Term(f"({kind}){value}") if found else value
+        return self.call(replace(chosen[0], this=value), [], {}, (0, 0))
+
+    def part_object(self, part: Part) -> Object:
+        """A member that is a struct, as an object of its own."""
+        inner = part.field.inner
+        assert inner is not None
+        made = self.instance(inner, inner.name)
+        made.store.value = word.extracted(part.of.store.value, part.field.low, part.field.width, made.store.value.type)
+        return made
 
     def shared_address(self, value: Any) -> Any:
         """__cvta_generic_to_shared takes a pointer, so what it is given is one."""
+        if isinstance(value, Address) and isinstance(value.place, Cell):
+            self.lent[f"&{value.place.name}"] = value.place
         return calls.shared_address(self.pointed(value, VOID) or value if isinstance(value, Int) else value)
 
     def pointed(self, value: Int, element: Kind, cast: bool = False) -> Pointer | None:
@@ -271,12 +649,30 @@ class Making:
         return Pointer(base, unsized(name) if element.open else element)
 
     # given by the classes below
+    temporaries: list[Object]
     kind: Any
     value: Any
+    place: Any
+    load: Any
+    declared_kind: Any
+    upcast: Any
     bound: Any
+    chosen: Any
+    argument_of: Any
+    this_scope: Any
+    arguments: Any
     call: Any
+    called: set[int]
+    enter: Any
+    leave: Any
+    run_body: Any
+    finish: Any
     member: Any
     store: Any
+    forget: Any
+    copied: Any
+    decayed: Any
+    expanded: Any
     symbolic: Any
     narrowed: Any
     text: str
@@ -285,7 +681,49 @@ class Making:
     local: Any
     frames: list[Any]
     loose: set[str]
+    lent: dict[str, Cell]
     recast: set[str]
+
+
+def _recast(at: Int | None, old: Kind | None, new: Kind | None) -> Int | None:
+    """A count of elements of one type, counted in another; None where it is no whole number."""
+    if at is None or at.known is None:
+        return None
+    if at.known == 0:
+        return at
+    sizes = [size_bytes(kind).known if kind is not None else None for kind in (old, new)]
+    if not sizes[0] or not sizes[1] or at.known * sizes[0] % sizes[1]:
+        return None
+    return Int(at.known * sizes[0] // sizes[1], LONG)
+
+
+def _alike(value: Any, record: Record) -> bool:
+    return isinstance(value, Object) and value.record is record
+
+
+def _enclosing(array: Array) -> Array:
+    """An array whose items, where they are arrays, know it."""
+    for cell in array.cells:
+        if isinstance(cell.value, Array):
+            cell.value.inside = array
+        elif isinstance(cell.value, Object):
+            cell.value.held = True
+    return array
+
+
+def _takes_list(function: tree.Function) -> bool:
+    types = [p.type for p in function.parameters]
+    return len(types) == 1 and types[0] is not None and types[0].name == "initializer_list"
+
+
+def _copies(function: tree.Function, name: str) -> bool:
+    """Whether a constructor takes an object of its own class."""
+    types = [p.type for p in function.parameters[:1]]
+    return len(function.parameters) == 1 and bool(types) and types[0] is not None and types[0].name == name
+
+
+def _converts(record: Record) -> bool:
+    return any(name.startswith("operator ") for name in record.methods)
 
 
 def _has_more(record: Record) -> bool:
@@ -298,7 +736,7 @@ def _has_more(record: Record) -> bool:
 
 def _element(kind: Kind) -> bool:
     return (
-        kind.name in ("array", "vector", "initializer_list", "Array")
+        kind.name.rpartition("::")[2] in ("array", "vector", "initializer_list", "Array")
         and bool(kind.arguments)
         and isinstance(kind.arguments[0], Kind)
     )

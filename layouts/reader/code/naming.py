@@ -1,24 +1,26 @@
-"""What names and types mean, and what a value becomes when it is put into a type: scopes, templates, structs, casts."""
+"""What names and types mean here: qualified names, template instances, aliases, static members, enumerations."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from layouts.reader.code import tree
-from layouts.reader.code.ctype import INT, PYTHON, ULONG, spelled
+from layouts.c_integers import BOOL, ULONG, type_named
+from layouts.reader.code import traits, tree
+from layouts.reader.code.lookup import find_in, find_name, is_qualifier
 from layouts.reader.code.making import Making
 from layouts.reader.code.records import layout_of
+from layouts.reader.code.templates import choose_special, flattened, match_arguments, matcher
 from layouts.reader.code.values import (
-    UNKNOWN,
-    Address,
-    Array,
     Cell,
     Closure,
     Enumeration,
     Kind,
+    Namespace,
     Object,
+    Pack,
     Pointer,
     Record,
     Scope,
@@ -26,16 +28,17 @@ from layouts.reader.code.values import (
     Term,
     element_kind,
 )
-from layouts.reader.code.word import Int, free
+from layouts.reader.code.word import UNKNOWN, Int, free
 
 _INTEGRAL = re.compile(r"_(\d+)$")
-Path = tuple[tuple[str, tuple[tree.Expression, ...] | None], ...]
+MOST_INSTANCES = 60  # templates inside one another
+Path = tree.Path
 
 
 @lru_cache(maxsize=4096)
 def _plain_kind(name: str, whole: bool) -> Kind | None:
     """The type of a name without arguments; whole: whether it may be an integer type."""
-    integer = spelled(name) if whole else None
+    integer = type_named(name) if whole else None
     if integer is not None:
         return Kind(name, integer, integer.bits)
     return element_kind(name) or (Kind(name) if _INTEGRAL.fullmatch(name) else None)
@@ -50,34 +53,101 @@ class Naming(Making):
 
     # names -----------------------------------------------------------------------------------------------------------
 
-    def resolve(self, path: Path, scope: Scope) -> Any:
-        """What a qualified name means; namespaces are passed over. None for what the text does not define."""
-        found: Any = None
-        for n, (name, given) in enumerate(path):
-            if found is None:
-                found = self._own(scope.find(name), scope, name)
-                if found is None and n < len(path) - 1 and len(path) > 1:
-                    continue
-            else:
-                found = self._below(found, name)
+    def resolve(self, path: Path, scope: Scope, at: int = 0) -> Any:
+        """Return what a qualified name means, None for what the text does not define. at: where it is used: what a
+        namespace declares later is another's.
+        """
+        if not path:
+            return None
+        (name, given), *rest = path
+        if not name and rest:  # ::name
+            (name, given), *rest = rest
+            found, home = find_in(self.globals, name)
+        else:
+            found, home = self._find(scope, name, bool(rest), at)
+        if found is None and rest:
+            return self.prelude.names.get(path[-1][0]) if path[-1][1] is None else None
+        found = self._instance(self._own(found, home, name), given, scope)
+        for name, given in rest:
             if found is None:
                 return None
-            if given is not None and isinstance(found, Template):
-                found = self.applied(found, [self.value(one, scope) for one in given])
-            elif given is not None and isinstance(found, Closure):
-                found = Closure(
-                    found.functions, found.scope, found.this, tuple(self.value(one, scope) for one in given)
-                )
+            found = self._instance(self._below(found, name, scope), given, scope)
         return found
 
-    def _own(self, found: Any, scope: Scope, name: str) -> Any:
-        if isinstance(found, Later):
-            for one in scope.chain():
-                if name in one.names:
-                    return self.forced(one, name)
-        return found
+    def _find(self, scope: Scope, name: str, qualifier: bool, at: int) -> tuple[Any, Scope]:
+        if self.python:
+            return find_name(scope, name)
+        if qualifier:
+            return find_name(scope, name, is_qualifier)
+        found, home = find_name(
+            scope, name, lambda value, home: not (at and home.owner == "namespace" and _begins(value) > at)
+        )
+        if found is None or (at and isinstance(found, Closure)):
+            later, where = find_name(scope, name) if found is None else (found, home)
+            return later, where
+        return found, home
 
-    def _below(self, found: Any, name: str) -> Any:
+    def _own(self, found: Any, home: Scope, name: str) -> Any:
+        return self.forced(home, name) if isinstance(found, Later) else found
+
+    def _instance(self, found: Any, given: tuple[tree.Expression, ...] | None, scope: Scope) -> Any:
+        """A template with its arguments; a name that is no template and has some is misread."""
+        if isinstance(found, Template) and isinstance(found.decl, tree.Declare):
+            return self.applied(found, self.template_arguments(given or (), scope))
+        if given is None or found is None:
+            return found
+        arguments = self.template_arguments(given, scope)
+        if isinstance(found, Template):
+            return self.applied(found, arguments)
+        if isinstance(found, Closure):
+            return replace(found, templates=tuple(arguments))
+        if isinstance(found, Kind) and found.record is not None and isinstance(found.record.template, Template):
+            return self.applied(found.record.template, arguments)
+        if isinstance(found, Kind):
+            return Kind(found.name, arguments=tuple(arguments))
+        self.misread = True
+        return Term("a template that is none")
+
+    def template_arguments(self, given: tuple[tree.Expression, ...], scope: Scope) -> list[Any]:
+        out: list[Any] = []
+        for one in given:
+            if isinstance(one, tree.Unary) and one.op == "...":
+                out.extend(self.expanded(one.value, scope))
+            else:
+                out.append(self.template_argument(one, scope))
+        return out
+
+    def template_argument(self, one: tree.Expression, scope: Scope) -> Any:
+        """A template argument: a type, a value or a template."""
+        if isinstance(one, tree.Type | tree.Name) and one.path and one.path[-1][1] is None:
+            plain = not isinstance(one, tree.Type) or not (one.pointers or one.dims or one.reference)
+            found = self.resolve(one.path, scope, one.span[0]) if plain else None
+            if isinstance(found, Template) and found.parameters:
+                return found
+            if isinstance(found, Pack):
+                return found
+        return self.value(one, scope)
+
+    def expanded(self, pattern: tree.Expression, scope: Scope) -> list[Any]:
+        """The values of `pattern...`, one for each item of the packs in it."""
+        return [self.value(pattern, inner) for inner in self.pack_scopes(pattern, scope)]
+
+    def pack_scopes(self, pattern: Any, scope: Scope) -> list[Scope]:
+        """A scope for each item of the packs that an expression names."""
+        packs = {name: found for name in _names(pattern) if isinstance(found := find_name(scope, name)[0], Pack)}
+        if not packs:
+            return []
+        out = []
+        for n in range(max(map(len, packs.values()))):
+            inner = Scope(scope)
+            inner.names.update({name: pack[n] for name, pack in packs.items() if n < len(pack)})
+            out.append(inner)
+        return out
+
+    def _below(self, found: Any, name: str, scope: Scope) -> Any:
+        if isinstance(found, Namespace):
+            inner, home = find_in(found.scope, name)
+            return self._own(inner, home, name)
         if isinstance(found, Cell):
             found = found.value
         if isinstance(found, Template):
@@ -85,15 +155,30 @@ class Naming(Making):
         if isinstance(found, Enumeration):
             return found.scope.names.get(name)
         if isinstance(found, Kind) and found.record is not None:
-            record = found.record
-            if name in record.methods:
-                return Closure(tuple(record.methods[name]), record.scope)
-            return self.forced(record.scope, name)
+            return self._member_of_class(found.record, name, scope)
         if isinstance(found, Kind):
-            return Term(f"{found}::{name}")
+            known = traits.member(found, name)
+            return known if known is not None else Term(f"{found}::{name}")
         if isinstance(found, Object | Term):
             return self.member(found, name, (0, 0))
         return None
+
+    def _member_of_class(self, record: Record, name: str, scope: Scope) -> Any:
+        """S::name: a static member, a type, a function, or a member of the object that `this` points to."""
+        if name in record.methods:
+            return record.methods[name]
+        if name in record.scope.names:
+            return self.forced(record.scope, name)
+        if name in record.members:
+            this = self.this_of(scope)
+            if isinstance(this, Object) and this.record.descends(record) and name not in this.record.hidden:
+                return self.member(this, name, (0, 0))
+            return Term(f"{record.name}::{name}")
+        for base in record.bases:
+            found = self._member_of_class(base, name, scope)
+            if found is not None:
+                return found
+        return next((known for one in record.library if (known := traits.member(one, name)) is not None), None)
 
     def later(self, member: tree.Declare, scope: Scope) -> Later:
         return Later(member, scope)
@@ -107,12 +192,19 @@ class Naming(Making):
         if isinstance(found, Later):
             scope.names[name] = Cell(Term(name), name=name)
             member = found.decl
-            kind = self.kind(member.type, scope) if member.type else None
-            assert member.value is not None
-            value = self.initial(member.value, kind, found.scope, name)
+            kind = self.kind(member.type, found.scope) if member.type else None
+            inner = Scope(found.scope)
+            if member.value is not None:
+                value = self.initial(member.value, kind, inner, name)
+            elif member.arguments is not None:
+                value = self.construct(kind, [self.value(a, inner) for a in member.arguments], member, inner)
+            else:
+                value = self.default(kind, name)
             if kind is not None and member.type and member.type.name != "auto":
                 value = self.converted(value, kind, member.span, name)
-            found = scope.names[name] = Cell(value, kind, name, member.span)
+            found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
+            if member.static and self.outlives(member):
+                self.earlier(found)
         return found
 
     # types -----------------------------------------------------------------------------------------------------------
@@ -123,11 +215,11 @@ class Naming(Making):
             Int(0, ULONG) if size is None else self.whole_number(self.value(size, scope)) for size in given.dims
         )
         base = self._base(given, scope)
-        if not given.pointers and not dims and not given.reference:
+        if not given.pointers and not dims and not given.reference and given.const <= base.const:
             return base
         return Kind(
             base.name, base.whole, base.bits, base.record, base.pointers + given.pointers, (*dims, *base.dims),
-            base.arguments, given.reference,
+            base.arguments, _collapsed(base.reference, given.reference), base.const or given.const,
         )  # fmt: skip
 
     def _base(self, given: tree.Type, scope: Scope) -> Kind:
@@ -135,29 +227,55 @@ class Naming(Making):
             record = layout_of(self, Record(given.body.name, given.body, scope))  # type: ignore[arg-type]
             return Kind(given.body.name, record=record, bits=record.bits or None)
         if given.name == "decltype" and given.path[-1][1]:
-            value = self.value(given.path[-1][1][0], scope)
-            known = self.kind_of(value) if not isinstance(value, Term) else None
-            return known or Kind("decltype", arguments=(value,))
-        found = self.resolve(given.path, scope)
+            return self._declared_type(given.path[-1][1][0], scope)
+        found = self.resolve(given.path, scope, given.span[0])
         if isinstance(found, Cell):
             found = found.value
         if isinstance(found, Kind):
             return found
         if isinstance(found, Template):
-            made = self.applied(found, [])
-            if isinstance(made, Kind):
-                return made
+            found = self.applied(found, [])
+            if isinstance(found, Kind):
+                return found
         if isinstance(found, Enumeration):
-            return Kind(found.name, INT, 32)
+            return found.kind
+        if len(given.path) > 1 and given.name == "type" and not self.python:
+            outer = self.builtin_kind(given.path[:-1], scope)
+            inner = traits.member(outer, "type") if outer is not None else None
+            return inner if isinstance(inner, Kind) else Kind("::".join(n for n, _ in given.path), unbound=True)
         return self.builtin_kind(given.path, scope) or Kind("::".join(name for name, _ in given.path))
 
+    def _declared_type(self, inner: tree.Expression, scope: Scope) -> Kind:
+        """decltype(inner): of a name what it was declared as, else the type of the value."""
+        if isinstance(inner, tree.Name | tree.Type):
+            found = self.resolve(inner.path, scope, inner.span[0])
+            if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
+                return replace(found.kind, const=found.const or found.kind.const)
+        start = len(self.log)
+        try:
+            value = self.value(inner, scope)
+        finally:  # an operand that is not evaluated
+            for cell, old in self.writes_since(start).values():
+                cell.value = old
+            self.rewrite(start, {})
+        known = self.kind_of(value) if not isinstance(value, Term) or value.kind is not None else None
+        return known or Kind("decltype", arguments=(value,))
+
     def builtin_kind(self, path: Path, scope: Scope) -> Kind | None:
-        """An integer or element type, and cute's C<4>, _4, half_t …"""
+        """An integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
         if not path:
             return None
         name, given = path[-1]
         if given is not None:
-            return Kind(name, arguments=tuple(self.value(one, scope) for one in given))
+            arguments = flattened(self.template_arguments(given, scope))
+            if name in ("make_index_sequence", "make_integer_sequence"):
+                return traits.sequence(arguments) or Kind(name, arguments=tuple(arguments))
+            known = traits.type_of(name, arguments)
+            if known is None and traits.is_transformation(name):
+                return Kind(name, arguments=tuple(arguments), unbound=True)
+            return known if isinstance(known, Kind) else Kind(name, arguments=tuple(arguments))
+        if name in ("true_type", "false_type") and not self.python:
+            return Kind("integral_constant", arguments=(Kind("bool", BOOL, 1), Int(int(name == "true_type"), BOOL)))
         return _plain_kind(name, len(path) < 3)
 
     def named_kind(self, name: str, scope: Scope) -> Kind | None:
@@ -168,141 +286,248 @@ class Naming(Making):
     def kind_of(self, value: Any) -> Kind | None:
         """The type of a value, as far as templates need it."""
         if isinstance(value, Int):
-            return Kind(value.type.name, value.type, value.type.bits)
+            return Kind(value.type.name, value.type, value.type.bits) if value.type != UNKNOWN else None
         if isinstance(value, Object):
-            return Kind(value.record.name, record=value.record, bits=value.record.bits or None)
+            record = value.record
+            return Kind(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
         if isinstance(value, Pointer) and value.element is not None:
             e = value.element
-            return Kind(e.name, e.whole, e.bits, e.record, e.pointers + 1)
+            return Kind(e.name, e.whole, e.bits, e.record, e.pointers + 1, (), e.arguments, "", e.const)
         if isinstance(value, Term):
             return value.kind or Kind(value.text)
         return value if isinstance(value, Kind) else None
 
+    # templates -------------------------------------------------------------------------------------------------------
+
     def applied(self, template: Template, given: list[Any]) -> Any:
-        """A struct or alias with its template arguments."""
+        """A struct, alias or variable with its template arguments."""
+        self.spend()
         decl = template.decl
         inner = Scope(template.scope)
-        for n, parameter in enumerate(template.parameters):
-            inner.names[parameter.name] = self._argument(parameter, given[n] if n < len(given) else None, inner)
+        arguments = self._bind(template.parameters, given, inner)
+        special: Any = None
+        if template.specials:
+            chosen = choose_special(template.specials, flattened(arguments), self._pattern_value(template.scope))
+            if chosen is None:
+                unknown = Kind(decl.name, arguments=tuple(arguments))
+                return Term(f"{unknown}") if isinstance(decl, tree.Declare) else unknown
+            special, bound = chosen
+            if special is not None:
+                decl, inner = special, Scope(template.scope)
+                self._enter_bound(special.templates, bound, inner)
+        if isinstance(decl, tree.Struct) and not decl.complete:
+            return Kind(decl.name, arguments=tuple(arguments))
         if isinstance(decl, tree.Alias):
-            if id(decl) in self.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
-                return Kind(decl.name)
-            self.opening.add(id(decl))
-            try:
-                found = self.resolve(decl.type.path, inner)
-                if isinstance(found, Template) and not decl.type.pointers and not decl.type.dims:
-                    return self.applied(found, [])
-                return self.kind(decl.type, inner)
-            finally:
-                self.opening.discard(id(decl))
-        key = (id(decl), tuple(id(g.record) if isinstance(g, Kind) and g.record else str(g) for g in given))
+            return self._aliased(decl, inner)
+        key = (id(template), tuple(key_of(one) for one in flattened(arguments)))
+        if isinstance(decl, tree.Declare):
+            return self._variable_instance(decl, inner, key)
         made = self.records.get(key)
         if made is None:
+            if len(self.instances) > MOST_INSTANCES:
+                return Kind(decl.name, arguments=tuple(arguments))
             made = self.records[key] = Record(decl.name, decl, inner)
-            made.python = self.python
-            layout_of(self, made)  # type: ignore[arg-type]
-        return Kind(decl.name, record=made, bits=made.bits or None, arguments=tuple(given))
+            made.python, made.template, made.arguments = self.python, template, tuple(arguments)
+            self.instances.append(key)
+            try:
+                layout_of(self, made)  # type: ignore[arg-type]
+            finally:
+                self.instances.pop()
+            self._add_outside(template, made, arguments)
+        return Kind(decl.name, record=made, bits=made.bits or None, arguments=tuple(arguments))
+
+    def _aliased(self, decl: tree.Alias, inner: Scope) -> Any:
+        if id(decl) in self.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
+            return Kind(decl.name)
+        self.opening.add(id(decl))
+        try:
+            found = self.resolve(decl.type.path, inner, decl.type.span[0])
+            if isinstance(found, Template) and not decl.type.pointers and not decl.type.dims:
+                return self.applied(found, [])
+            if isinstance(found, Enumeration) and not decl.type.pointers and not decl.type.dims:
+                return found
+            return self.kind(decl.type, inner)
+        finally:
+            self.opening.discard(id(decl))
+
+    def _variable_instance(self, decl: tree.Declare, inner: Scope, key: Any) -> Cell:
+        """An instance of a variable template."""
+        made: Cell | None = self.records.get(key)
+        if made is None:
+            made = self.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=True)
+            if len(self.instances) > MOST_INSTANCES:
+                return made
+            self.instances.append(key)
+            try:
+                inner.names[decl.name] = Later(replace(decl, templates=()), inner)
+                self.records[key] = self.forced(inner, decl.name)
+                made.value, made.kind = self.records[key].value, self.records[key].kind
+            finally:
+                self.instances.pop()
+        return made
+
+    def _bind(self, parameters: tuple[tree.Parameter, ...], given: list[Any], inner: Scope) -> list[Any]:
+        """Bind a template's parameters in a scope; return all arguments, defaults among them."""
+        out: list[Any] = []
+        flat = flattened(given)
+        for n, parameter in enumerate(parameters):
+            if parameter.pack:
+                bound: Any = Pack(self._argument(parameter, one, inner) for one in flat[n:])
+            else:
+                bound = self._argument(parameter, flat[n] if n < len(flat) else None, inner)
+            if parameter.name:
+                inner.names[parameter.name] = bound
+            out.append(Pack(map(_content, bound)) if isinstance(bound, Pack) else _content(bound))
+        return out
+
+    def _enter_bound(self, parameters: tuple[tree.Parameter, ...], bound: dict[str, Any], scope: Scope) -> None:
+        """Bind a template's parameters to what matching found."""
+        for parameter in parameters:
+            value = bound.get(parameter.name)
+            if isinstance(value, Pack):
+                scope.names[parameter.name] = Pack(self._argument(parameter, one, scope) for one in value)
+            elif parameter.pack and value is None:
+                scope.names[parameter.name] = Pack()
+            elif parameter.name:
+                scope.names[parameter.name] = self._argument(parameter, value, scope)
+
+    def _pattern_value(self, scope: Scope) -> Any:
+        """What evaluates a part of a pattern, with the parameters bound so far."""
+
+        def evaluate(pattern: tree.Expression, bound: dict[str, Any]) -> Any:
+            inner = Scope(scope)
+            inner.names.update({k: v if isinstance(v, Kind | Template | Pack) else Cell(v) for k, v in bound.items()})
+            return self.template_argument(pattern, inner)
+
+        return evaluate
+
+    def _add_outside(self, template: Template, record: Record, arguments: list[Any]) -> None:
+        """Give an instance the members that are defined outside its class."""
+        for member in template.outside:
+            owner = member.owner[-1][1]
+            inner = Scope(record.scope)
+            heads = member.owner_templates if isinstance(member, tree.Function) else member.templates
+            if owner is not None:
+                match = matcher(heads)
+                if not match_arguments(match, owner, arguments, self._pattern_value(template.scope)):
+                    continue
+                self._enter_bound(heads, match.bound, inner)
+            explicit = owner is not None and not heads
+            if isinstance(member, tree.Declare):
+                if explicit or not isinstance(record.scope.names.get(member.name), Cell):
+                    record.scope.names[member.name] = Later(replace(member, templates=()), inner)
+                continue
+            known = record.methods.get(member.name)
+            own = Closure((member,), inner)
+            kept = known.functions if known is not None else ()
+            if explicit:  # of one instance alone
+                kept = tuple(f for f in kept if len(f.parameters) != len(member.parameters))
+            else:
+                kept = tuple(f for f in kept if f.body is not None or len(f.parameters) != len(member.parameters))
+            static = known is not None and any(f.static for f in known.functions)
+            if static and not member.static:
+                own = Closure((replace(member, static=True),), inner)
+            defaults = [f for f in (known.functions if known else ()) if f.body is None]
+            if defaults and any(p.default is not None for p in defaults[0].parameters):
+                own = Closure((_with_defaults(own.functions[0], defaults[0]),), inner)
+            rest = Closure(
+                kept, known.scope if known else inner, homes=tuple(known.home(f) for f in kept) if known else ()
+            )
+            record.methods[member.name] = own.joined(rest) if kept else own
+            record.scope.names[member.name] = record.methods[member.name]
 
     def _argument(self, parameter: tree.Parameter, given: Any, scope: Scope) -> Any:
-        """What a template's parameter is bound to: a type, or a cell with a value."""
-        if given is None and parameter.default is not None:
-            given = self.value(parameter.default, scope)
+        """What a template's parameter is bound to: a type, a template, or a cell with a value."""
+        if given is None and parameter.default is not None and not parameter.pack:
+            given = self.template_argument(parameter.default, scope)
+        if isinstance(given, Cell):
+            given = given.value
+        if isinstance(given, Template | Pack):
+            return given
         if parameter.is_type or isinstance(given, Kind):
             if isinstance(given, Term):
                 return given.kind or Kind(given.text)
-            return given if given is not None else Kind(parameter.name)
+            return given if given is not None else Kind(parameter.name, unbound=True)
         kind = self.kind(parameter.type, scope) if parameter.type else None
         if given is None:
             whole = kind.whole if kind and kind.whole else UNKNOWN
             given = free(parameter.name, whole)
         elif kind is not None and kind.whole is not None and not kind.pointers:
             given = self.converted(given, kind, parameter.span)
-        return Cell(given, kind, parameter.name, parameter.span)
-
-    def overload(self, closure: Closure, count: int) -> tree.Function:
-        """The function of a name that takes so many arguments."""
-        for function in closure.functions:
-            least = sum(1 for p in function.parameters if p.default is None and not p.pack)
-            packs = any(p.pack for p in function.parameters)
-            if least <= count and (packs or count <= len(function.parameters)):
-                return function
-        return closure.functions[0]
-
-    def bound(
-        self, closure: Closure, function: tree.Function, given: list[Any], named: dict[str, Any], symbolic: bool = False
-    ) -> Scope:
-        """The scope of a call: template arguments given, deduced or free; parameters with their values."""
-        outer = Scope(closure.scope)
-        if isinstance(closure.this, Object):
-            for name in (*(closure.this.record.fields or {}), *closure.this.members):
-                outer.names[name] = self.member(closure.this, name, (0, 0))
-            outer.names["this"] = Cell(closure.this, name="this")
-        elif isinstance(closure.this, Term) and closure.this.kind and closure.this.kind.record:
-            for name in closure.this.kind.record.members:
-                outer.names[name] = Cell(self.member(closure.this, name, (0, 0)), name=name)
-        scope = Scope(outer, "function")
-        parameters = list(function.parameters)
-        if self.python and closure.this is not None and parameters and parameters[0].name in ("self", "cls"):
-            scope.names[parameters.pop(0).name] = Cell(closure.this, name="self")
-        explicit = list(closure.templates or ())
-        for n, template in enumerate(function.templates):
-            value = explicit[n] if n < len(explicit) else self._deduced(template, parameters, given)
-            if value is None and template.default is not None and symbolic:
-                value = None if template.is_type else free(template.name, UNKNOWN)
-            outer.names[template.name] = self._argument(template, value, outer)
-        for n, parameter in enumerate(parameters):
-            kind = self.kind(parameter.type, outer) if parameter.type is not None else None
-            if parameter.pack:
-                packed = Array([Cell(value) for value in given[n:]], None, "")
-                scope.names[parameter.name] = Cell(packed, None, parameter.name)
-                break
-            if n < len(given):
-                value = given[n]
-            elif parameter.name in named:
-                value = named[parameter.name]
-            elif parameter.default is not None and not symbolic:
-                value = self.value(parameter.default, outer)
-            else:
-                value = self._parameter(kind, parameter)
-            scope.names[parameter.name] = self._passed(value, kind, parameter)
-        return scope
-
-    def _passed(self, value: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
-        if kind is not None and kind.reference and isinstance(value, Address):
-            return value.place
-        if isinstance(value, Address) and kind is not None and kind.pointers and isinstance(value.place, Cell):
-            return Cell(value, kind, parameter.name, parameter.span)
-        if kind is not None and kind.name not in ("auto", ""):
-            value = self.converted(value, kind, parameter.span, parameter.name)
-        return Cell(self.copied(value), kind, parameter.name, parameter.span, len(self.frames))
-
-    def _parameter(self, kind: Kind | None, parameter: tree.Parameter) -> Any:
-        """A parameter nothing is given for."""
-        if kind is not None and kind.record is not None and kind.record.fields is not None and kind.record.bits == 64:
-            if kind.pointers:
-                return Address(Cell(self.instance(kind.record, parameter.name), None, parameter.name))
-            return self.instance(kind.record, parameter.name)
-        if self.python:
-            return free(parameter.name, PYTHON)
-        if kind is not None and kind.reference and kind.whole is not None and kind.whole.bits == 64:
-            return Int(0, kind.whole) if "desc" in parameter.name.lower() else free(parameter.name, kind.whole)
-        return self.symbolic(kind, parameter.name)
-
-    def _deduced(self, template: tree.Parameter, parameters: list[tree.Parameter], given: list[Any]) -> Any:
-        for parameter, value in zip(parameters, given, strict=False):
-            made = parameter.type
-            if made is not None and len(made.path) == 1 and made.path[0] == (template.name, None):
-                kind = self.kind_of(value)
-                if kind is not None and made.pointers and kind.pointers >= made.pointers:
-                    return Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers - made.pointers)
-                return kind if not made.pointers else None
-        return None
+        return Cell(given, kind, parameter.name, parameter.span, const=True)
 
     # given by the classes below
+    misread: bool
     define: Any
+    this_of: Any
     copied: Any
-    records: dict[Any, Record]
+    outlives: Any
+    earlier: Any
+    spend: Any
+    log: list[Any]
+    writes_since: Any
+    rewrite: Any
+    globals: Scope
+    prelude: Scope
+    instances: list[Any]
+    records: dict[Any, Any]
     opening: set[int]  # aliases whose meaning is being looked up
+
+
+def _collapsed(inner: str, outer: str) -> str:
+    """A reference to a reference: [dcl.ref]."""
+    return "&" if "&" in (inner, outer) else outer or inner
+
+
+def _content(bound: Any) -> Any:
+    return bound.value if isinstance(bound, Cell) else bound
+
+
+def key_of(one: Any) -> Any:
+    """Return what tells template arguments apart."""
+    if isinstance(one, Kind):
+        base = id(one.record) if one.record is not None else one.whole or (one.name, tuple(map(key_of, one.arguments)))
+        return (base, one.pointers, one.reference, one.const, tuple(str(dim) for dim in one.dims))
+    if isinstance(one, Template):
+        return id(one)
+    return str(one)
+
+
+def _with_defaults(function: tree.Function, declared: tree.Function) -> tree.Function:
+    """A definition with the default arguments of its declaration."""
+    pairs = zip(function.parameters, declared.parameters, strict=False)
+    parameters = [replace(mine, default=mine.default or other.default) for mine, other in pairs]
+    return replace(function, parameters=tuple(parameters))
+
+
+def _begins(value: Any) -> int:
+    """Where a variable or the first of some functions is declared; 0 for what may be used before."""
+    if isinstance(value, Cell):
+        return value.span[0]
+    if isinstance(value, Later):
+        return value.decl.span[0]
+    if isinstance(value, Closure):
+        return min(function.first for function in value.functions)
+    return 0
+
+
+def _names(pattern: Any) -> set[str]:
+    """Every name in an expression."""
+    if isinstance(pattern, tree.Name | tree.Type):
+        out = {name for name, _ in pattern.path}
+        for _, given in pattern.path:
+            out |= _names(given or ())
+        return out | (_names(pattern.dims) if isinstance(pattern, tree.Type) else set())
+    if isinstance(pattern, tree.Node):
+        return set().union(*(_names(getattr(pattern, slot)) for slot in _slots(type(pattern))))  # type: ignore[arg-type]
+    if isinstance(pattern, tuple):
+        return set().union(*map(_names, pattern))
+    return set()
+
+
+@lru_cache(maxsize=64)
+def _slots(kind: Any) -> tuple[str, ...]:
+    return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
 
 
 class Later:

@@ -38,7 +38,8 @@ class Nodes(ABC):
         self.depth += 1
         try:
             own = self.readers().get(node.type)
-            if own is None or self.depth > MOST_DEPTH:
+            broken = node.has_error and any(child.type == "ERROR" for child in node.children)
+            if own is None or broken or self.depth > MOST_DEPTH:
                 return tree.Other(" ".join(self.text(node).split())[:80], span=self.span(node))
             return own(self, node)
         finally:

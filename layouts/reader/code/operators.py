@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from layouts import c_integers, c_sizes
+from layouts.c_integers import BOOL, INT, LONG, ULONG, common, promoted
 from layouts.reader.code import tree, word
-from layouts.reader.code.ctype import BOOL, ULONG, CType, common, promoted
 from layouts.reader.code.finding import Finding
+from layouts.reader.code.known import THREADS
+from layouts.reader.code.lookup import find_name
+from layouts.reader.code.paths import Left
+from layouts.reader.code.records import measured
+from layouts.reader.code.static_types import type_of
 from layouts.reader.code.values import (
-    UNKNOWN,
     Address,
     Array,
+    Cell,
     Closure,
+    Either,
     Kind,
     Object,
+    Pack,
+    Part,
     Pointer,
     Scope,
+    Template,
     Term,
     moved,
     number,
     size_bytes,
 )
-from layouts.reader.code.word import Int, free
+from layouts.reader.code.word import UNKNOWN, Int, free
 
 
 class Operators(Finding):
@@ -30,21 +41,56 @@ class Operators(Finding):
 
     def _binary(self, one: tree.Binary, scope: Scope) -> Any:
         if one.op == ",":
-            self.value(one.left, scope)
+            first = self.value(one.left, scope)
+            if isinstance(first, Object) and "operator," in first.record.methods:
+                return self.operator(",", first, self.value(one.right, scope), one)
             return self.value(one.right, scope)
+        if one.op == ">" and not self.python and (name := self._misread_name(one, scope)) is not None:
+            return self.value(name, scope)
         left = self.value(one.left, scope)
+        if isinstance(left, Object) and one.op in ("&&", "||") and f"operator{one.op}" in left.record.methods:
+            return self.operator(one.op, left, self.value(one.right, scope), one)
         if one.op in ("&&", "||"):
             truth = self.truth(left)
             if truth is not None and truth == (one.op == "||"):
                 return left if self.python else Int(int(truth), BOOL)
-            right = self.value(one.right, scope)
+            right = self.value(one.right, scope) if truth is not None or self.python else self._perhaps(one, scope)
             other = self.truth(right)
-            if truth is not None:
-                return right if self.python else Int(int(other), BOOL) if other is not None else self.unknown(one)
-            decided = other is not None and other == (one.op == "||") and not self.python
-            return Int(int(bool(other)), BOOL) if decided else self.unknown(one)
+            if truth is not None and self.python:
+                return right
+            decided = other is not None and (truth is not None or other == (one.op == "||")) and not self.python
+            return Int(int(bool(other)), BOOL) if decided else self._both_open(one, left, right, truth)
         right = self.value(one.right, scope)
         return self.operate(one.op, left, right, one, one.left, one.right)
+
+    def _misread_name(self, one: tree.Binary, scope: Scope) -> tree.Name | None:
+        """Outer<4>::Inner<4>::value, which the grammar reads as Outer<4>::Inner < 4 > ::value."""
+        left, right = one.left, one.right
+        if not (isinstance(left, tree.Binary) and left.op == "<" and isinstance(left.left, tree.Name)):
+            return None
+        if not isinstance(right, tree.Name) or right.path[0][0]:
+            return None
+        if not isinstance(self.resolve(left.left.path, scope, left.span[0]), Template):
+            return None
+        *outer, (last, _) = left.left.path
+        return tree.Name((*outer, (last, (left.right,)), *right.path[1:]), span=one.span)
+
+    def _perhaps(self, one: tree.Binary, scope: Scope) -> Any:
+        """The right side of && or || that may not be evaluated."""
+        values: list[Any] = []
+        self.alternatives(
+            [(self.words(one.left), lambda: values.append(self.value(one.right, scope))), ("", lambda: None)]
+        )
+        return values[0] if values else Term(self.words(one.right))
+
+    def _both_open(self, one: tree.Binary, left: Any, right: Any, truth: bool | None) -> Int:
+        """a && b and a || b that the text leaves open."""
+        a, b = number(left), number(right)
+        if self.python or a is None or b is None or isinstance(left, Term) or isinstance(right, Term):
+            return self.unknown(one)
+        if truth is not None:
+            return word.truth_of(b)
+        return word.opaque(f"{word.factor(a)} {one.op} {word.factor(b)}", BOOL, a, b)
 
     def unknown(self, one: tree.Expression) -> Int:
         return free(self.words(one), BOOL)
@@ -56,6 +102,13 @@ class Operators(Finding):
         """left op right, for every operator but && and ||; warns of C's pitfalls at the operator's place."""
         if isinstance(left, Array) and left.name == "" and left.element is not None:
             left = self.decayed(left)
+        if isinstance(left, Pointer) and op == "-" and isinstance(right, Array) and right.typed is None:
+            right = self.decayed(right)
+        if isinstance(left, Address) and op in ("+", "-") and not isinstance(right, Pointer | Address):
+            step = number(right)
+            return replace(left, at=word.add(left.at, step, 1 if op == "+" else -1)) if step else Term(self.words(at))
+        if isinstance(left, Pointer) and isinstance(right, Pointer) and op == "-" and not self.python:
+            return self._apart(left, right, at)
         if isinstance(left, Pointer) and not isinstance(right, Pointer):
             step = number(right)
             if op in ("+", "-") and step is not None:
@@ -83,23 +136,54 @@ class Operators(Finding):
             same = str(left) == str(right)
             loose = isinstance(left, Term) or isinstance(right, Term)
             return self.unknown(at) if loose else Int(int(same == (op == "==")), BOOL)
+        if not self.python and any(_is_misread(value) for value in (left, right)):
+            return Term(self.words(at), head="misread")
+        if not self.python:
+            left, right = self._as_number(left), self._as_number(right)
         one, two = number(left), number(right)
         if one is None or two is None:
             return Term(self.words(at))
-        if op in ("|", "|=") or (op in "+^" and not self.python and (one.low or two.low)) or op in "+^":
+        if any(
+            isinstance(v, Term) and v.kind is not None and v.kind.name in ("float", "double") for v in (left, right)
+        ):
+            if op in ("<", ">", "<=", ">=", "==", "!="):
+                return self.unknown(at)
+            return Term(self.fresh(self.words(at)), Kind("double", None, 64))
+        if op in ("|", "|=", "+", "^"):
             one, two = self.marked(one, left_at), self.marked(two, right_at)
         self.check(op, one, two, at)
-        return self.binary(op, one, two, self.words(at) if op in ("<", ">", "==") else "")
+        made = self.binary(op, one, two)
+        if made.pieces and op in c_integers.COMPARED and (isinstance(left, Term) or isinstance(right, Term)):
+            return word.opaque(self.words(at), BOOL, one, two)  # as it is written: f<2>::value looks like two of them
+        if op in (">>", "/"):
+            return word.shared_out(made, THREADS)
+        return word.rounded(made) if op in ("&", "*", "<<") else made
+
+    def _as_number(self, value: Any) -> Any:
+        """An object as the integer that its only conversion gives."""
+        if isinstance(value, Part) and value.field.inner is not None:
+            value = self.part_object(value)
+        if isinstance(value, Object) and any(name.startswith("operator ") for name in value.record.methods):
+            return self.decay(value, Kind("", None))
+        return value
+
+    def _apart(self, left: Pointer, right: Pointer, at: tree.Expression) -> Any:
+        """How many elements lie between two pointers."""
+        if left.array is not None and left.array is right.array and left.at is not None and right.at is not None:
+            return word.convert(word.add(left.at, right.at, -1), LONG)
+        size = size_bytes(left.element).known
+        gap = (left.base + right.base.scaled(-1)).divided(size) if size else None
+        return word.of_linear(gap, LONG) if gap is not None else Term(self.words(at))
 
     def marked(self, value: Int, at: tree.Expression | None) -> Int:
         return self.mark(value, at.span) if at is not None else value
 
-    def binary(self, op: str, one: Int, two: Int, text: str = "") -> Int:
+    def binary(self, op: str, one: Int, two: Int) -> Int:
         """An operator over integers; one of Python's that grows without end is given up."""
-        made = self._binary_of(op, one, two, text)
-        return made if made.const.bit_length() <= word.MOST_BITS else free("(…)", made.type)
+        made = self._binary_of(op, one, two)
+        return made if made.const.bit_length() <= word.MOST_BITS else word.opaque(f"{op} of a long number", made.type)
 
-    def _binary_of(self, op: str, one: Int, two: Int, text: str) -> Int:
+    def _binary_of(self, op: str, one: Int, two: Int) -> Int:
         kind = common(one.type, two.type)
         match op:
             case "+" | "-":
@@ -115,65 +199,64 @@ class Operators(Finding):
             case "<<" | ">>":
                 return self._shift(op, one, two)
             case "/" | "//":
-                return word.quotient(one, two) or word.opaque(f"{one} / 0", kind)
+                return word.quotient(one, two, op)
             case "%":
-                return word.remainder(one, two) or word.opaque(f"{one} % 0", kind)
-            case "**":
-                if (
-                    one.known is not None
-                    and two.known is not None
-                    and 0 <= two.known <= 64
-                    and abs(one.known) <= 1 << 64
-                ):
-                    return Int(one.known**two.known, kind)
-                return word.opaque(f"{one} ** {two}", kind, one, two)
+                return word.remainder(one, two)
+            case "**" if one.known is not None and two.known is not None:
+                made = c_integers.binary("**", one.known, c_integers.PYTHON, two.known, c_integers.PYTHON)
+                if made.value is not None:
+                    return Int(made.value, kind)
             case "<" | ">" | "<=" | ">=" | "==" | "!=":
-                return self._compared(op, one, two, kind, text)
-        return word.opaque(f"{one} {op} {two}", kind, one, two)
-
-    def _compared(self, op: str, one: Int, two: Int, kind: CType, text: str) -> Int:
-        left, right = one.known, two.known
-        if left is None or right is None:
-            gap = (one.linear() + two.linear().scaled(-1)) if one.plain and two.plain else None
-            if gap is None or gap.terms:
-                return free(text or f"{one} {op} {two}", BOOL)
-            left, right = gap.const, 0
-        elif kind.bits:
-            left, right = kind.wrap(left), kind.wrap(right)
-        return Int(
-            int({"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right,
-                 "==": left == right, "!=": left != right}[op]), BOOL,
-        )  # fmt: skip
+                truth = word.compare(op, one, two)
+                if truth is not None:
+                    return Int(int(truth), BOOL)
+                a, b = word.convert(one, kind), word.convert(two, kind)
+                return word.opaque(f"{word.factor(a)} {op} {word.factor(b)}", BOOL, a, b)
+        return word.opaque(f"{word.factor(one)} {op} {word.factor(two)}", kind, one, two)
 
     def _shift(self, op: str, one: Int, two: Int) -> Int:
         kind = promoted(one.type)
         by = two.known
         one = word.convert(one, kind)
-        if by is None or by < 0 or by > 4096:
-            return word.opaque(f"{one} {op} {two}", kind, one, two)
+        if by is None or by > c_integers.MOST_SHIFT or (by < 0 and not kind.bits):
+            return word.opaque(f"{word.factor(one)} {op} {word.factor(two)}", kind, one, two)
+        if kind == UNKNOWN and one.known is not None and not INT.holds(one.known << by if op == "<<" else one.known):
+            return word.opaque(f"{word.factor(one)} {op} {by}", kind, one, two)  # it may have 32 bits
         origin = tuple(dict.fromkeys((*one.origin, *two.origin)))[: word.MOST_ORIGINS]
-        if kind.bits and by >= kind.bits:  # PTX's shl and shr give 0; C leaves it undefined
-            return Int(0, kind, low=by if op == "<<" else 0, origin=origin)
+        if kind.bits and not 0 <= by < kind.bits:  # undefined; PTX's shl gives 0, and shr 0 or the sign
+            signed = op == ">>" and not word.nonnegative(one)
+            if one.known is None and (signed or kind == UNKNOWN):
+                return word.opaque(f"{word.factor(one)} {op} {by}", kind, one, two)
+            made = c_integers.shift(op, one.known or 0, kind, by).value or 0
+            return Int(made, kind, low=by if op == "<<" and by > 0 else 0, origin=origin)
         out = word.shifted(one, by if op == "<<" else -by)
         low = by if op == "<<" and one.known is not None and not one.known else out.low
-        return Int(out.const, kind, out.pieces, low, out.marks, origin)
+        return Int(out.const, kind, out.pieces, low, out.marks, origin, out.assumed)
 
     def _unary(self, one: tree.Unary, scope: Scope) -> Any:
         if one.op == "post":
-            assert isinstance(one.value, tree.Assign)
-            old = self.value(one.value.target, scope)
-            self.value(one.value, scope)
-            return old
+            return self._post(one, scope)
         if one.op == "&":
             return self._address(one.value, scope)
+        if one.op == "...":
+            return Term(self.words(one))
         value = self.value(one.value, scope)
         if one.op == "*":
-            if isinstance(value, Address):
-                return self.load(value.place, one)
-            return self.load(Deref(value), one) if isinstance(value, Pointer) else Term(f"*{value}")
+            return self.load(self.pointee_of(value, one), one)
+        if isinstance(value, Object) and not self.python:
+            own_operator = self.operator(one.op, value, None, one)
+            if own_operator is not None:
+                return self.load(own_operator, one)
         if one.op in ("!", "not"):
             truth = self.truth(value)
-            return Int(int(not truth), BOOL) if truth is not None else self.unknown(one)
+            if truth is not None:
+                return Int(int(not truth), BOOL)
+            own = number(value)
+            return word.opaque(f"{word.factor(own)} == 0", BOOL, own) if own is not None else self.unknown(one)
+        if not self.python:
+            value = self._as_number(value)
+        if isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double"):
+            return Term(self.words(one), value.kind)
         own = number(value)
         if own is None:
             return Term(self.words(one))
@@ -182,15 +265,60 @@ class Operators(Finding):
             return word.convert(own, kind)
         if one.op == "-":
             return word.add(Int(0, kind), word.convert(own, kind), -1)
-        if own.known is not None:
-            return Int(kind.wrap(~own.known), kind, origin=own.origin)
-        return word.opaque(f"~{own}", kind, own)
+        return word.inverted(own)
+
+    def _post(self, one: tree.Unary, scope: Scope) -> Any:
+        """x++ and x--: the value before."""
+        assert isinstance(one.value, tree.Assign)
+        if not self.python:
+            place = self.place(one.value.target, scope)
+            value = self.load(place, one)
+            if isinstance(value, Object):
+                made = self.operator(one.value.op * 2, value, Int(0), one)
+                if made is None:
+                    self.forget(place)
+                return self.load(made, one) if made is not None else Term(self.words(one))
+            old = self.copied(value)
+        else:
+            old = self.value(one.value.target, scope)
+        self.value(one.value, scope)
+        return old
 
     def _choice(self, one: tree.Choice, scope: Scope) -> Any:
-        condition = self.truth(self.value(one.condition, scope))
-        if condition is not None:
-            return self.value(one.yes if condition else one.no, scope)
-        return self.merge(self.words(one.condition), self.value(one.yes, scope), self.value(one.no, scope))
+        asked = self.value(one.condition, scope)
+        condition = self.truth(asked)
+        if condition is None:
+            text = self.condition_text(asked, one.condition)
+            if self.python:
+                return self.merge(text, self.value(one.yes, scope), self.value(one.no, scope))
+            return self._either(one, text, scope)
+        chosen = self.value(one.yes if condition else one.no, scope)
+        if not isinstance(chosen, Int) or self.python:
+            return chosen
+        other = type_of(self, one.no if condition else one.yes, scope)
+        if other is None:
+            return chosen
+        kind = c_integers.arms(chosen.type, other)
+        if kind == UNKNOWN and chosen.known is not None and chosen.known < 0:  # -1 of how many bits?
+            return word.opaque(f"{chosen.known} of an unknown type", kind)
+        return word.convert(chosen, kind)
+
+    def _either(self, one: tree.Choice, text: str, scope: Scope) -> Any:
+        """Both arms of a choice that the text leaves open."""
+        values: list[Any] = []
+        self.alternatives([
+            (text, lambda: values.append(self.value(one.yes, scope))),
+            (f"!({text})", lambda: values.append(self.value(one.no, scope))),
+        ])  # fmt: skip
+        if len(values) < 2:  # the other throws
+            return values[0] if values else Term(self.words(one))
+        return self.merge(text, *values)
+
+    def condition_text(self, asked: Any, at: tree.Expression) -> str:
+        """A condition's name: of its value where it is a number, else as it is written."""
+        own = number(asked) if not isinstance(asked, Term) else None
+        text = word.name(own) if own is not None else self.words(at)
+        return text[1:-1] if word.bracketed(text) else text
 
     def truth(self, value: Any) -> bool | None:
         """Whether a value is true; None where the text leaves it open."""
@@ -200,8 +328,18 @@ class Operators(Finding):
             return bool(value)
         if self.python and isinstance(value, Array):
             return bool(value.cells)
-        if isinstance(value, Pointer | Address | Array | Closure):
+        if isinstance(value, Object) and not self.python:
+            value = self.decay(value, Kind("bool", BOOL, 1)) if value.record.methods else value
+            if isinstance(value, Object):
+                return None
+        if isinstance(value, Pointer) and not self.python and value.array is None:
+            if any(name.startswith("&") for name, _ in value.base.terms):
+                return True
+            return None if value.base.terms else bool(value.base.const)
+        if isinstance(value, Pointer | Address | Array | Closure | Either):
             return True
+        if isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double"):
+            return None
         own = number(value)
         if own is None:
             return None
@@ -209,23 +347,81 @@ class Operators(Finding):
             return bool(own.known)
         return True if own.const else None
 
-    def _sizeof(self, inner: tree.Expression, scope: Scope) -> Int:
-        value = self.named(inner, scope) if isinstance(inner, tree.Type | tree.Name) else self.value(inner, scope)
+    def _sizeof(self, one: tree.SizeOf, inner: tree.Expression, scope: Scope) -> Int:
+        if one.pack:
+            found = find_name(scope, inner.path[0][0])[0] if isinstance(inner, tree.Name | tree.Type) else None
+            return Int(len(found), ULONG) if isinstance(found, Pack) else free(self.words(one), ULONG, 16)
+        if isinstance(inner, tree.Text) and "\\" not in inner.value:
+            return Int(len(inner.value) + 1, ULONG)
+        if isinstance(inner, tree.Type) and inner.dims and not inner.pointers:
+            found = self.resolve(inner.path, scope, inner.span[0])
+            if isinstance(found, Cell):  # sizeof(array[0]), which the grammar reads as a type
+                sizes = tuple(dim if dim is not None else tree.Other("") for dim in inner.dims)
+                value: tree.Expression = tree.Name(inner.path, span=inner.span)
+                for size in sizes:
+                    value = tree.Index(value, (size,), span=inner.span)
+                return self._sizeof(one, value, scope)
+        if isinstance(inner, tree.Type | tree.Name):
+            found = self.resolve(inner.path, scope, inner.span[0])
+            if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
+                return self.size_of(replace(found.kind, reference=""), one)
+            held = self.named(inner, scope)
+        else:
+            held = self._unevaluated(inner, scope)
+        return self._size_of_value(one, inner, held)
+
+    def _size_of_value(self, one: tree.SizeOf, inner: tree.Expression, value: Any) -> Int:
         if isinstance(value, Kind):
-            return size_bytes(value)
-        if isinstance(value, Int) and value.type.bits and value.type is not UNKNOWN:
-            return Int(value.type.bits // 8, ULONG)
-        if isinstance(value, Object) and value.record.bits:
-            return Int(value.record.bits // 8, ULONG)
-        if isinstance(value, Array):
-            each = size_bytes(value.element)
-            return word.times(each, Int(len(value.cells), ULONG))
+            return self.size_of(replace(value, reference=""), one)
+        if isinstance(value, Int) and value.type.bits and value.type != UNKNOWN:
+            return Int(value.type.size, ULONG)
+        if isinstance(value, Object):
+            return self.size_of(Kind(value.record.name, record=value.record, bits=value.record.bits or None), one)
+        if isinstance(value, Term) and value.kind is not None:
+            return self.size_of(value.kind, one)
+        if isinstance(value, Array) and value.typed is None and value.element is not None:
+            return word.times(self.size_of(value.element, one), Int(len(value.cells), ULONG))
+        known = c_sizes.size_of(value.text) if isinstance(value, Term) and value.kind is None else None
+        if known is not None or isinstance(value, Pointer):
+            return Int(known.bytes if known is not None else 8, ULONG)
         return free(f"sizeof({self.words(inner)})", ULONG, 16)
+
+    def _unevaluated(self, inner: tree.Expression, scope: Scope) -> Any:
+        """The value of an operand that is not evaluated: for its type."""
+        values: list[Any] = []
+        self.followed(lambda: values.append(self.value(inner, scope)))
+        return values[0] if values else Term(self.words(inner))
+
+    def size_of(self, kind: Kind, one: tree.SizeOf) -> Int:
+        """sizeof or alignof of a type."""
+        if kind.record is not None and not kind.pointers and kind.record.fields is None and not kind.dims:
+            made = measured(self, kind.record)  # type: ignore[arg-type]
+            known = made.align if one.align else made.size
+            return Int(known, ULONG) if known is not None else free(self.words(one), ULONG, 16)
+        if not one.align:
+            return size_bytes(kind)
+        if kind.pointers:
+            return Int(8, ULONG)
+        if kind.whole is not None:
+            return Int(kind.whole.size, ULONG)
+        if kind.record is not None and kind.record.fields is not None:
+            return Int(kind.record.align // 8, ULONG)
+        size = c_sizes.size_of(kind.name) if kind.record is None and not kind.arguments else None
+        return Int(size.align, ULONG) if size is not None else free(f"alignof({kind})", ULONG, 16)
 
     # given by the classes below
     value: Any
     load: Any
     place: Any
+    resolve: Any
+    alternatives: Callable[..., Left | None]
+    followed: Any
+    pointee_of: Any
+    part_object: Any
+    decay: Any
+    forget: Any
+    fresh: Any
+    copied: Any
     named: Any
     merge: Any
     operator: Any
@@ -234,11 +430,9 @@ class Operators(Finding):
     _address: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Deref:
-    """What an address points to."""
-
-    pointer: Pointer
+def _is_misread(value: Any) -> bool:
+    """Whether an operand is a type or a function: the grammar took template arguments for comparisons."""
+    return isinstance(value, Kind | Template | Closure) or (isinstance(value, Term) and value.head == "misread")
 
 
 def _is_none(value: Any) -> bool:

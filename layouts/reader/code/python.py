@@ -10,8 +10,8 @@ from textwrap import dedent
 import tree_sitter
 import tree_sitter_python
 
+from layouts.c_integers import PYTHON
 from layouts.reader.code import tree
-from layouts.reader.code.ctype import PYTHON
 from layouts.reader.code.cxx import bounded
 from layouts.reader.code.nodes import MOST_DEPTH, Nodes, Readers
 from layouts.reader.code.word import Span

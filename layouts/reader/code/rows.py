@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,8 +25,9 @@ _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
 
 def read(text: str) -> tuple[Found, ...]:
     """The descriptors and tensor maps that a text's code makes, those with known fields first."""
-    built, maps = _made(text)
-    return (*map(_builder, built), *map(of_map, maps)) or _swizzle(text)
+    built, maps, notices = _made(text)
+    found = (*map(_builder, built), *map(of_map, maps))
+    return tuple(replace(one, notices=(*one.notices, *notices)) for one in found) or _swizzle(text)
 
 
 def _swizzle(text: str) -> tuple[Found, ...]:
@@ -45,13 +47,17 @@ def _swizzle(text: str) -> tuple[Found, ...]:
 
 def reads(text: str) -> bool:
     """Whether a text is code that this row reads."""
-    return any(_made(text))
+    return any(_made(text)[:2])
 
 
 @lru_cache(maxsize=8)
-def _made(text: str) -> tuple[tuple[Builder, ...], tuple[TensorMap, ...]]:
+def _made(text: str) -> tuple[tuple[Builder, ...], tuple[TensorMap, ...], tuple[str, ...]]:
+    """The descriptors and maps of a text, and what they rest on or leave out."""
     made = evaluate(text)
-    return (builders.of_evaluation(made), tensor_maps.of_evaluation(made)) if made else ((), ())
+    if made is None:
+        return (), (), ()
+    notices = (*(one.said for one in made.presumed), *(one.message for one in made.unread))
+    return builders.of_evaluation(made), tensor_maps.of_evaluation(made), notices
 
 
 def _builder(one: Builder) -> Found:

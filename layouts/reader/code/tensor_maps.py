@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from layouts.c_sizes import ELEMENT_BITS
 from layouts.reader.code import layouts_in
-from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Made, Pitfall
 from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
 from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules, strides_of
-from layouts.reader.code.values import Address, Array, Cell, Kind, Pointer, Term, number
+from layouts.reader.code.values import Address, Array, Cell, Kind, Pointer, Term, holds_elements, number
 from layouts.swizzle import MODES
 from layouts.tma import WIDTHS, boxes
 
@@ -57,9 +57,12 @@ def of_evaluation(made: Evaluation) -> tuple[TensorMap, ...]:
 def named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
     """The same, but two that differ in their names alone are two."""
     out: dict[tuple[Any, ...], TensorMap] = {}
+    calls: dict[tuple[Any, ...], set[Any]] = {}
     for found in _all(made):
-        out.setdefault((*_said(found), found.names), found)
-    return tuple(out.values())[:MOST_MAPS]
+        key = (*_said(found), found.names)
+        out.setdefault(key, found)
+        calls.setdefault(key, set()).add(found.calls)
+    return tuple(replace(one, alike=len(calls[key]) - 1) for key, one in out.items())[:MOST_MAPS]
 
 
 def _all(made: Evaluation) -> Iterator[TensorMap]:
@@ -142,9 +145,9 @@ def _tensor_bits(value: Any) -> tuple[int | None, str | None]:
                 found = _bits_of(Term({"half": "float16", "float": "float32"}.get(one.head, one.head)))
             elif one.head == "to" and one.arguments:
                 found = _bits_of(one.arguments[0])
-            elif one.kind is not None and one.kind.bits:
+            elif one.kind is not None and holds_elements(one.kind):
                 found = one.kind.bits, one.kind.name
-        elif isinstance(one, Pointer) and one.element is not None:
+        elif isinstance(one, Pointer) and one.element is not None and holds_elements(one.element):
             found = one.element.bits, one.element.name
         if found[0]:
             return found

@@ -34,6 +34,7 @@ class TensorMap:
     symbols: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()  # of the map and of its tensor in global memory
     calls: tuple[tuple[str, Span], ...] = ()  # the functions that it is made in, outermost first
+    alike: int = 0  # further maps of these facts and names that the text makes
 
 
 class Sheet:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from layouts.reader.code.ctype import CType
+from layouts.c_integers import IntegerType
 from layouts.reader.code.word import Span
 
 
@@ -25,15 +25,21 @@ class Statement(Node):
     __slots__ = ()
 
 
+Path = tuple[tuple[str, tuple[Expression, ...] | None], ...]  # the parts of a::b<c>, each with its template arguments
+
+
 @dataclass(frozen=True, slots=True)
 class Type(Expression):
-    """A type: its name with template arguments, how many pointers to it, its array's sizes."""
+    """A type: its name with template arguments, how many pointers to it, its array's sizes. const: of what the name
+    means, not of a pointer to it. A path that begins with "" starts in the global namespace.
+    """
 
-    path: tuple[tuple[str, tuple[Expression, ...] | None], ...]
+    path: Path
     pointers: int = 0
-    reference: bool = False
+    reference: str = ""  # & or &&
     dims: tuple[Expression | None, ...] = ()
     body: Statement | None = None  # a struct written in place
+    const: bool = False
 
     @property
     def name(self) -> str:
@@ -43,7 +49,15 @@ class Type(Expression):
 @dataclass(frozen=True, slots=True)
 class Num(Expression):
     value: int
-    type: CType
+    type: IntegerType
+
+
+@dataclass(frozen=True, slots=True)
+class Real(Expression):
+    """A floating-point literal, as it is written."""
+
+    text: str
+    bits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,7 @@ class Text(Expression):
 class Name(Expression):
     """a::b<c>::d: each part with its template arguments."""
 
-    path: tuple[tuple[str, tuple[Expression, ...] | None], ...]
+    path: Path
 
     @property
     def last(self) -> str:
@@ -105,6 +119,7 @@ class Member(Expression):
     name: str
     arrow: bool = False
     templates: tuple[Expression, ...] | None = None
+    owner: Path = ()  # Base of object.Base::name
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +133,7 @@ class Assign(Expression):
     target: Expression
     op: str  # "" for plain =
     value: Expression
+    step: bool = False  # ++ or --
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +153,62 @@ class Table(Expression):
 
 @dataclass(frozen=True, slots=True)
 class SizeOf(Expression):
+    """sizeof and alignof; pack: sizeof...(names), how many a parameter pack has."""
+
     value: Expression
+    align: bool = False
+    pack: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class New(Expression):
+    """new T(arguments), new T{arguments}."""
+
+    type: Type
+    arguments: tuple[Expression, ...]
+    braced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetOf(Expression):
+    """offsetof(type, member)."""
+
+    type: Type
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capture(Node):
+    """What a lambda captures: a name by value or by reference, `name = value`, this."""
+
+    name: str
+    by_reference: bool = False
+    value: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Lambda(Expression):
+    """default: = or &, "" where a lambda captures only what it names."""
+
     function: Function
+    default: str = "&"
+    captures: tuple[Capture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(Expression):
+    """A declaration as a condition: `if (int x = f())`."""
+
+    statement: Declare
+
+
+@dataclass(frozen=True, slots=True)
+class Fold(Expression):
+    """(left op … op right): one side is a parameter pack, the other what the fold begins with, or None."""
+
+    op: str
+    left: Expression | None
+    right: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +229,10 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Declare(Statement):
-    """`type name = value`, `type name(arguments)` or `type name{…}`."""
+    """`type name = value`, `type name(arguments)` or `type name{…}`. static: of a class, static or constexpr; lasting:
+    a variable that keeps its value, `static` in a function. owner: the class or namespace of `S::name`.
+    specialized: the template arguments of an explicit or partial specialization of a variable template.
+    """
 
     type: Type | None
     name: str
@@ -171,6 +240,12 @@ class Declare(Statement):
     arguments: tuple[Expression, ...] | None = None
     bits: Expression | None = None  # a bit field's width
     static: bool = False
+    lasting: bool = False
+    const: bool = False
+    templates: tuple[Parameter, ...] = ()
+    specialized: tuple[Expression, ...] | None = None
+    owner: Path = ()
+    external: bool = False  # extern without a value: defined elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +254,7 @@ class Unpack(Statement):
 
     names: tuple[str, ...]
     value: Expression
+    reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +267,7 @@ class If(Statement):
     condition: Expression
     yes: Statement
     no: Statement | None
+    start: Statement | None = None  # if (start; condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +288,15 @@ class Each(Statement):
     names: tuple[str, ...]
     values: Expression
     body: Statement
+    type: Type | None = None  # of C++'s variable; a reference writes the items
+    start: Statement | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Switch(Statement):
     value: Expression
     cases: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
+    start: Statement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +306,34 @@ class Return(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Jump(Statement):
-    word: str  # break or continue
+    word: str  # break, continue or goto
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Statement):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Throw(Statement):
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Try(Statement):
+    """handlers: what each catches, None for `catch (...)`, and its block."""
+
+    body: Statement
+    handlers: tuple[tuple[Parameter | None, Statement], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread(Statement):
+    """Text that the parser could not read, with the statements inside it that it could."""
+
+    text: str
+    body: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,21 +346,52 @@ class Block(Statement):
 class Alias(Statement):
     name: str
     type: Type
+    templates: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Namespace(Statement):
+    """names: a and b of `namespace a::b`; () of an unnamed one."""
+
+    names: tuple[str, ...]
+    body: tuple[Statement, ...]
+    inline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Using(Statement):
+    """`using namespace a::b`, whole; `using a::b`, one name."""
+
+    path: Path
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceAlias(Statement):
+    name: str
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Enum(Statement):
     name: str
     members: tuple[tuple[str, Expression | None, Span], ...]
+    base: Type | None = None
+    scoped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly(Statement):
-    """asm(…): its text and what it is given, each with its constraint."""
+    """asm(…): its text and what it is given, each with its constraint. code: the PTX that the text spells, None where
+    its strings are not all there or it is a goto.
+    """
 
     text: str
     operands: tuple[tuple[str, Expression], ...]
     names: tuple[str, ...] = ()  # %[name], "" where an operand has none
+    clobbers: tuple[str, ...] = ()
+    code: str | None = None
+    volatile: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,13 +405,41 @@ class Deferred(Statement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function(Statement):
+    """A function; one without a body is only declared. owner: the class or namespace of `S<N>::f`, owner_templates the
+    parameters of its template. specialized: the template arguments of an explicit specialization, () where they follow
+    from its parameters. constraint: of a requires clause.
+    """
+
     name: str
     parameters: tuple[Parameter, ...]
-    body: Statement
+    body: Statement | None
     templates: tuple[Parameter, ...] = ()
     starts: tuple[tuple[str, tuple[Expression, ...]], ...] = ()  # a constructor's member initialisers
     returns: Type | None = None
     python: bool = False
+    owner: Path = ()
+    owner_templates: tuple[Parameter, ...] = ()
+    specialized: tuple[Expression, ...] | None = None
+    constraint: Expression | None = None
+    static: bool = False
+    const: bool = False
+    virtual: bool = False
+    deleted: bool = False
+    explicit: bool = False
+    qualifier: str = ""  # & or && behind a member function's parameters
+    since: int = -1  # where it is first declared, if not here
+
+    @property
+    def first(self) -> int:
+        """The place from which on its name means it."""
+        return self.since if self.since >= 0 else self.span[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Friend(Statement):
+    """A function that a class defines as its friend; the namespace around the class has it."""
+
+    function: Function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,5 +448,6 @@ class Struct(Statement):
     members: tuple[Statement, ...]
     union: bool = False
     templates: tuple[Parameter, ...] = ()
-    bases: tuple[str, ...] = ()
-    variables: tuple[Declare, ...] = field(default=())  # declared in the same statement: `union {…} desc;`
+    bases: tuple[Type, ...] = ()
+    specialized: tuple[Expression, ...] | None = None
+    complete: bool = True  # False where it is only declared

@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
+from layouts.c_integers import INT, LONG, ULONG, IntegerType
+from layouts.c_sizes import ELEMENT_BITS, size_of
 from layouts.reader.code import tree
-from layouts.reader.code.ctype import ELEMENT_BITS, LONG, ULONG, CType
-from layouts.reader.code.word import Int, Linear, Span, free, of_linear, symbol, times
-from layouts.table.descriptors import START
-
-SHARED_BITS = START.mask.bit_length()  # of a shared-window address
-UNKNOWN = CType("unknown", 64, True)  # of a symbol whose declaration the text does not have
-
+from layouts.reader.code.known import OPAQUE_BYTES
+from layouts.reader.code.word import SHARED_BITS, UNKNOWN, Int, Linear, Span, add, free, of_linear, symbol, times
 
 MOST_POINTER = 60  # characters of a pointer's name, inside sizeof(*…)
 MOST_NAME = 120  # characters of what an unknown value is called
@@ -29,26 +27,38 @@ def short(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
+_births = count(1)
+
+
 @dataclass(slots=True)
 class Cell:
-    """A variable. Writes go through Machine.put, which can take them back."""
+    """A variable. Writes go through Machine.put, which can take them back. born: later ones have greater numbers, 0 is
+    one that outlives the block it was made in.
+    """
 
     value: Any
     kind: Kind | None = None
     name: str = ""
     span: Span = (0, 0)
     frame: int = 0
+    const: bool = False
+    born: int = field(default_factory=_births.__next__, compare=False, repr=False)
 
 
 class Scope:
-    """Names of one block, function, struct or text; looks in its parent for what it lacks."""
+    """Names of one block, function, struct, namespace or text; layouts/reader/code/lookup.py finds names in it.
 
-    __slots__ = ("names", "owner", "parent")
+    owner: "function" and "namespace" of those, the record of a struct's. using: the namespaces of its using directives.
+    """
+
+    __slots__ = ("consts", "names", "owner", "parent", "using")
 
     def __init__(self, parent: Scope | None = None, owner: Any = None) -> None:
         self.parent = parent
         self.names: dict[str, Any] = {}
         self.owner = owner
+        self.using: list[Scope] = []
+        self.consts: set[str] = set()  # references to const
 
     def find(self, name: str) -> Any:
         scope: Scope | None = self
@@ -67,16 +77,20 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A resolved type. whole: of an integer; bits: of a value, None where unknown; record: of a struct."""
+    """A resolved type. whole: of an integer; bits: of a value, None where unknown; record: of a struct. arguments: of
+    its template. const: of what the name means, not of a pointer to it.
+    """
 
     name: str
-    whole: CType | None = None
+    whole: IntegerType | None = None
     bits: int | None = None
     record: Record | None = None
     pointers: int = 0
     dims: tuple[Int, ...] = ()
     arguments: tuple[Any, ...] = ()
-    reference: bool = False
+    reference: str = ""  # & or &&
+    const: bool = False
+    unbound: bool = False  # a template's parameter without an argument, or a type that could not be computed
 
     @property
     def open(self) -> bool:
@@ -89,11 +103,20 @@ class Kind:
 
 
 VOID = Kind("void", None, 8)
+AUTO = Kind("auto")
 
 
 def element_kind(name: str) -> Kind | None:
-    bits = ELEMENT_BITS.get(name.split("::")[-1])
+    """A type of known size that is no integer: of a tensor's elements, or one that programs only hand on."""
+    last = name.split("::")[-1]
+    bits = ELEMENT_BITS.get(last) or 8 * OPAQUE_BYTES.get(last, 0)
     return Kind(name, None, bits) if bits else None
+
+
+def holds_elements(kind: Kind) -> bool:
+    """Whether a tensor may have elements of a type: no pointers, structs and handles."""
+    known = kind.whole is not None or kind.name.split("::")[-1] in ELEMENT_BITS
+    return bool(kind.bits) and known and not kind.pointers and kind.record is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +125,19 @@ class Field:
 
     low: int
     width: int
-    whole: CType | None
+    whole: IntegerType | None
     inner: Record | None = None
     count: int = 0  # of an array
 
 
 @dataclass(eq=False, slots=True)
 class Record:
-    """A struct or union. fields and bits: its layout, where every member is an integer or such a struct; else None."""
+    """A struct or union. fields and bits: its layout, where every member is an integer or such a struct; else None.
+
+    members: its own and its bases', each with the scope that it was written in. methods: of each name those of the
+    class that declares it. hidden: data members of bases that a derived class has as well. template, arguments: what it
+    is an instance of.
+    """
 
     name: str
     decl: tree.Struct | None
@@ -118,17 +146,39 @@ class Record:
     bits: int = 0
     align: int = 8
     members: dict[str, tree.Declare] = field(default_factory=dict)
-    methods: dict[str, list[tree.Function]] = field(default_factory=dict)
+    homes: dict[str, Scope] = field(default_factory=dict)
+    methods: dict[str, Closure] = field(default_factory=dict)
+    bases: tuple[Record, ...] = ()
+    hidden: set[str] = field(default_factory=set)
+    dependent: set[str] = field(default_factory=set)  # members of bases that depend on its template's parameters
+    template: Any = None
+    arguments: tuple[Any, ...] = ()
     python: bool = False
+    polymorphic: bool = False
+    library: tuple[Kind, ...] = ()  # bases of the standard library
+    overlaid: set[str] = field(default_factory=set)  # members that share their bytes in a way that is not known
+
+    def is_virtual(self, name: str) -> bool:
+        """Whether a function of a name is virtual, here or in a base."""
+        own = self.methods.get(name)
+        mine = own is not None and any(function.virtual for function in own.functions)
+        return mine or any(base.is_virtual(name) for base in self.bases)
+
+    def descends(self, other: Record) -> bool:
+        """Whether this is a record or derived from it."""
+        return self is other or any(base.descends(other) for base in self.bases)
 
 
 @dataclass(eq=False, slots=True)
 class Object:
-    """An instance: bits in one cell, or a cell a member."""
+    """An instance: bits in one cell, or a cell for each member."""
 
     record: Record
     store: Cell
     members: dict[str, Cell] = field(default_factory=dict)
+    held: bool = False  # whether a variable holds it, so that another gets a copy
+    dynamic: Record | None = None  # the class whose constructor is running
+    whole: Object | None = None  # the object of a derived class that it is a part of
 
     def __str__(self) -> str:
         return self.record.name
@@ -144,13 +194,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """base in bytes; `element` it points to; dims: sizes below it, of an array of arrays."""
+    """base in bytes; `element` it points to; dims: sizes below it, of an array of arrays.
+
+    array: what it points into, where its items are known; at: which item, counted in `element`, None where not known.
+    """
 
     base: Linear
     element: Kind | None = None
     dims: tuple[Int, ...] = ()
     shared: bool = False  # a shared-window address already
-    array: Array | None = field(default=None, compare=False)  # that it points into, where its items are known
+    array: Array | None = field(default=None, compare=False)
+    at: Int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return str(self.base)
@@ -158,12 +212,58 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """&variable: what stands behind the pointer is known."""
+    """&variable: what stands behind the pointer is known. element: what a cast says that it points to; at: how many of
+    these it was moved by.
+    """
 
     place: Any
+    element: Kind | None = None
+    at: Int = field(default=Int(0), compare=False)
 
     def __str__(self) -> str:
         return "&…"
+
+
+@dataclass(frozen=True, slots=True)
+class Deref:
+    """What a pointer points to."""
+
+    pointer: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Several places that are read and written as one integer, the lowest bits first; widths: bits of each."""
+
+    places: tuple[Any, ...]
+    widths: tuple[int, ...]
+    whole: IntegerType
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One of two places, by a condition that the text leaves open."""
+
+    condition: str
+    yes: Any
+    no: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A member of a union whose layout is not known, or a place in it: writing it makes the other members unknown."""
+
+    of: Object
+    name: str
+    place: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Blurred:
+    """Somewhere in an object: reading gives a value that is not known, writing makes all of it so."""
+
+    place: Any
+    kind: Kind | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -172,6 +272,7 @@ class Array:
     element: Kind | None = None
     name: str = ""
     typed: Any = None  # T of T{…}
+    inside: Array | None = None  # the array that it is an item of
 
     def __str__(self) -> str:
         if self.name or not self.cells:
@@ -207,40 +308,110 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Functions of one name, with the scope they were written in, and the object they are a method of."""
+    """Functions of one name, with the scope they were written in, and the object they are a method of.
+
+    homes: the scope of each function, where they are of several. captured: the variables that a lambda has copies of.
+    """
 
     functions: tuple[tree.Function, ...]
     scope: Scope
     this: Any = None
     templates: tuple[Any, ...] | None = None
+    homes: tuple[Scope, ...] = ()
+    captured: Scope | None = None
+    constant: bool | None = False  # whether `this` is const, None where not known
 
     def __str__(self) -> str:
         return self.functions[0].name
 
+    def home(self, function: tree.Function) -> Scope:
+        """The scope that a function of these was written in."""
+        for one, scope in zip(self.functions, self.homes, strict=False):
+            if one is function:
+                return scope
+        return self.scope
+
+    def joined(self, other: Closure) -> Closure:
+        """The functions of both."""
+        mine = self.homes or (self.scope,) * len(self.functions)
+        theirs = other.homes or (other.scope,) * len(other.functions)
+        more = [(f, s) for f, s in zip(other.functions, theirs, strict=True) if f not in self.functions]
+        functions = (*self.functions, *(f for f, _ in more))
+        return Closure(functions, self.scope, self.this, self.templates, (*mine, *(s for _, s in more)), self.captured)
+
 
 @dataclass(frozen=True, slots=True)
-class Template:
-    """A struct or alias that may take arguments."""
+class Either:
+    """One of two functions, as a condition of the text decides: debug ? kernel<true> : kernel<false>."""
 
-    decl: tree.Struct | tree.Alias
+    condition: str
+    yes: Closure | Either
+    no: Closure | Either
+
+    def __str__(self) -> str:
+        return f"({self.condition} ? {self.yes} : {self.no})"
+
+
+@dataclass(slots=True, eq=False)
+class Template:
+    """A struct, alias or variable that may take arguments; specials: its explicit and partial specializations; outside:
+    members of a struct that are defined outside it.
+    """
+
+    decl: tree.Struct | tree.Alias | tree.Declare
     scope: Scope
     parameters: tuple[tree.Parameter, ...] = ()
+    specials: list[tree.Struct | tree.Declare] = field(default_factory=list)
+    outside: list[tree.Function | tree.Declare] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return self.decl.name
 
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
+    """whole: its type, one of its own; scoped: enum class."""
+
     name: str
     scope: Scope
+    whole: IntegerType = INT
+    scoped: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.name, self.whole, self.whole.bits)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Namespace:
+    name: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Referred:
+    """What a function that returns a reference gives: a place."""
+
+    place: Any
+
+
+class Pack(tuple[Any, ...]):
+    """A parameter pack: types, or cells."""
+
+    __slots__ = ()
 
 
 def size_bytes(kind: Kind | None, name: str = "") -> Int:
     """sizeof, a symbol where it is not known."""
     if kind is None:
         return free(f"sizeof({name or '?'})", ULONG, 16)
+    known = size_of(kind.name) if kind.record is None and not kind.arguments else None
     if kind.pointers:
         one = Int(8, ULONG)
-    elif kind.bits:
-        one = Int(max(kind.bits // 8, 1), ULONG)
+    elif kind.whole is not None:
+        one = Int(kind.whole.size, ULONG)
+    elif kind.bits or known is not None:
+        one = Int(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
     else:
         one = free(f"sizeof({kind})", ULONG, 16)
     for dim in kind.dims:
@@ -264,7 +435,8 @@ def moved(pointer: Pointer, by: Int, sign: int = 1) -> Pointer:
         size = times(size, dim)
     amount = times(Int(by.const, LONG, by.pieces), size) if by.pieces else times(Int(by.const, LONG), size)
     base = pointer.base + amount.linear().scaled(sign)
-    return Pointer(base, pointer.element, pointer.dims, pointer.shared, pointer.array)
+    at = add(pointer.at, Int(by.const, LONG, by.pieces), sign) if pointer.at is not None else None
+    return Pointer(base, pointer.element, pointer.dims, pointer.shared, pointer.array, at)
 
 
 def number(value: Any) -> Int | None:

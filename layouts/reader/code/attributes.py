@@ -1,0 +1,77 @@
+"""Words in front of a declaration that say nothing of values: gcc's and CUDA's attributes, and macros made for them.
+They are blanked, so that every character keeps its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from layouts.reader.code.lexing import Token
+
+_KEPT = r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\""
+_NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_OWN = (
+    r"\b(?:__forceinline__|__noinline__|__inline__|__grid_constant__|__restrict__|__restrict)\b"
+    rf"|\b__attribute__\s*{_NESTED}|\b__align__\s*{_NESTED}|\balignas\s*{_NESTED}|\[\[[^\]\n]{{0,200}}\]\]"
+    rf"|(?<![(=|,!])(?<![(=|,!]\s)\bnoexcept\b(?:\s*{_NESTED})?|\b_Pragma\s*{_NESTED}"
+)
+# A macro that the text does not define and that is spelled as one for attributes is.
+_SPELLED = (
+    r"\b[A-Z][A-Z0-9_]*(?:DEVICE|INLINE|HOST|GLOBAL|CALLABLE|UNROLL|HDFUNC|_API)\b"
+    r"(?=\s*(?:[A-Za-z_~]|\[\[|\Z))(?!\s+(?:and|or|xor|bitand|bitor|not_eq)\b)"
+    r"|(?<![\w.>=+*/%&|^!~?<(,-])(?<![\w.>=+*/%&|^!~?<(,-][ ])\b[A-Z][A-Z0-9_]{2,}"
+    r"(?=\s+(?:static|inline|constexpr|void|auto|bool|int|unsigned|u?int\d+_t|uint\d\d|size_t)\b(?!\s*[({]))"
+)
+_ATTRIBUTE = re.compile(rf"(?P<kept>{_KEPT})|(?P<own>{_OWN})|(?P<spelled>{_SPELLED})", re.S)
+_NAMED = re.compile(
+    r"\b(?:struct|class|union|enum|typename|using)\s+([A-Z][A-Z0-9_]*)\b|\b([A-Z][A-Z0-9_]*)\s*(?:;|=(?!=))"
+)
+_WORDS = frozenset(
+    "__forceinline__ __noinline__ __inline__ __inline inline __host__ __device__ __restrict__ __restrict restrict"
+    " noexcept".split()
+)
+_WITH_BRACKETS = frozenset("__attribute__ _Pragma __pragma __declspec __launch_bounds__".split())
+
+
+def blank(text: str, macros: Iterable[str] = ()) -> str:
+    """The text with attributes as blanks; macros: names that stand for nothing else wherever they stand.
+
+    >>> blank("MY_DEVICE __forceinline__ int f() noexcept;").split()
+    ['int', 'f()', ';']
+    """
+    named = {one or two for one, two in _NAMED.findall(text)}
+    own = sorted(macros)
+    if own:
+        text = re.sub(rf"{_KEPT}|\b(?:{'|'.join(map(re.escape, own))})\b", _blanked_macro, text, flags=re.S)
+
+    def blanked(found: re.Match[str]) -> str:
+        if found["kept"] or (found["spelled"] and found[0] in named):
+            return found[0]
+        return re.sub(r"[^\n]", " ", found[0])
+
+    return _ATTRIBUTE.sub(blanked, text)
+
+
+def _blanked_macro(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] in '/"' else " " * len(found[0])
+
+
+def says_nothing(body: Iterable[Token]) -> bool:
+    """Whether a macro's replacement is made of attributes alone.
+
+    >>> says_nothing([Token("inline", "name"), Token("__attribute__", "name"), Token("(", "op"), Token(")", "op")])
+    True
+    """
+    depth, before = 0, ""
+    for token in body:
+        if token.text in "([":
+            if not depth and token.text == "(" and before not in _WITH_BRACKETS:
+                return False
+            depth += 1
+        elif token.text in ")]":
+            depth -= 1
+        elif not depth and token.text not in _WORDS and token.text not in _WITH_BRACKETS:
+            return False
+        before = token.text
+    return True

@@ -1,0 +1,1115 @@
+"""Calls: which function is meant, what its parameters are bound to, what an unknown one may change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layouts.c_integers import BOOL, CHAR, LONG, PYTHON, ULONG, IntegerType
+from layouts.reader.code import traits, tree, word
+from layouts.reader.code.calls import MISSING, known
+from layouts.reader.code.lookup import find_name, namespace_of
+from layouts.reader.code.naming import key_of
+from layouts.reader.code.overloads import Argument, Candidate, accepts_count, choose
+from layouts.reader.code.places import PLACES
+from layouts.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
+from layouts.reader.code.values import (
+    Address,
+    Array,
+    Blurred,
+    Cell,
+    Closure,
+    Deref,
+    Either,
+    Enumeration,
+    Kind,
+    Object,
+    Pack,
+    Part,
+    Pointer,
+    Record,
+    Referred,
+    Scope,
+    Template,
+    Term,
+    number,
+    short,
+    size_bytes,
+)
+from layouts.reader.code.word import UNKNOWN, Int, Span, free
+from layouts.reader.code.writes import USES
+
+UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
+_PURE = frozenset("min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Braced:
+    """An argument in braces, whose type its parameter decides."""
+
+    items: tree.Items
+    scope: Scope
+
+
+class Calls:
+    """Calls, operators of structs, and what can be walked through."""
+
+    python: bool
+
+    def _call(self: Any, one: tree.Call, scope: Scope) -> Any:
+        """What a call gives; Referred where the function returns a reference."""
+        function = one.function
+        if isinstance(function, tree.Name) and function.last in UNEVALUATED and not self.python:
+            return free(self.words(one), BOOL)
+        named = {name: self.value(value, scope) for name, value in one.named}
+        target, name, templates = self._called(function, scope, named)
+        if isinstance(target, PLACES):
+            target = self.load(target, function)
+        if self.python:
+            return self._python_call(one, target, name, templates, named, scope)
+        if name == "get" and templates and len(one.arguments) == 1 and not isinstance(target, Closure):
+            return self._tuple_item(one, templates, scope)
+        if name == "swap" and len(one.arguments) == 2 and not isinstance(target, Closure):
+            return self._swap(one, scope)
+        arguments = self.arguments(one, scope)
+        if isinstance(target, Object):
+            made = self.operator("()", target, None, one, arguments)
+            if made is not None:
+                return made
+        if isinstance(target, Either):
+            return self._call_either(one, target, arguments, named, scope)
+        if isinstance(target, Closure):
+            target = _declared_before(target, one.span[0])
+        if target is None or isinstance(target, Closure):
+            target = self._with_associated(target, name, function, arguments)
+        if isinstance(target, Closure):
+            return self.call(self._with_this(target, scope), arguments, named, one.span, one)
+        return self._other_call(one, target, name, templates, arguments, named, scope)
+
+    def _call_either(
+        self: Any,
+        one: tree.Call,
+        target: Closure | Either,
+        arguments: list[Argument],
+        named: dict[str, Any],
+        scope: Scope,
+    ) -> Any:
+        """A call of two functions that a condition decides between: each is called apart."""
+        if isinstance(target, Closure):
+            return self.call(self._with_this(target, scope), arguments, named, one.span, one)
+        given: list[Any] = []
+
+        def run(function: Closure | Either) -> Any:
+            return lambda: given.append(self._call_either(one, function, arguments, named, scope))
+
+        self.alternatives([(target.condition, run(target.yes)), (f"!({target.condition})", run(target.no))])
+        return self.merge(target.condition, *given) if len(given) == 2 else Term(self.words(one), span=one.span)
+
+    def _called(self: Any, function: tree.Expression, scope: Scope, named: Any) -> tuple[Any, str, tuple[Any, ...]]:
+        """(what is called, its name, template arguments of a function that the text does not have)."""
+        if isinstance(function, tree.Name | tree.Type):
+            target = self.resolve(function.path, scope, function.span[0])
+            given = function.path[-1][1] if function.path else None
+            missing = target is None or isinstance(target, Term | Kind)
+            templates = tuple(self.template_arguments(given, scope)) if missing and given else ()
+            return target, function.path[-1][0] if function.path else "", templates
+        if isinstance(function, tree.Member):
+            target = self._method(function, scope, named)
+            templates = ()
+            if function.templates and not isinstance(target, Closure):
+                templates = tuple(self.template_arguments(function.templates, scope))
+            return target, function.name, templates
+        return self._launched(function, scope), self.words(function), ()
+
+    # arguments -------------------------------------------------------------------------------------------------------
+
+    def arguments(self: Any, one: tree.Call, scope: Scope) -> list[Argument]:
+        """The arguments of a call, evaluated from left to right, with their types."""
+        out: list[Argument] = []
+        for argument in one.arguments[:64]:
+            if isinstance(argument, tree.Unary) and argument.op == "...":
+                inner = argument.value
+                for each in self.pack_scopes(inner, scope):
+                    out.append(self._argument_in(inner, each))
+            else:
+                out.append(self._argument_in(argument, scope))
+        return out
+
+    def _argument_in(self: Any, one: Any, scope: Scope) -> Argument:
+        if isinstance(one, tree.Items) and one.type is None:
+            return Argument(Braced(one, scope), None, braced=len(one.items) + 1)
+        if isinstance(one, tree.Items) and one.type is not None:
+            return Argument(self.value(one, scope), self.kind(one.type, scope))
+        forwarded: Argument | None = self._forwarded(one, scope)
+        if forwarded is not None:
+            return forwarded
+        if is_move(one) and not isinstance(self.resolve(one.function.path, scope), Closure):
+            place = self.place(one.arguments[0], scope)
+            if isinstance(place, PLACES):
+                value = self.load(place, one)
+                const = self.is_const(place, scope, one.arguments[0])
+                return Argument(value, self.declared_kind(place, value), False, const, where=place)
+        place = self.place(one, scope)
+        if isinstance(place, Referred):
+            place = place.place
+        if isinstance(place, PLACES):
+            value = self.load(place, one)
+            kind = self.declared_kind(place, value)
+            return Argument(value, kind, True, self.is_const(place, scope, one), where=place)
+        made: Argument = self.argument_of(place)
+        text = self.words(one) if isinstance(one, tree.Num) else ""
+        return replace(made, zero=isinstance(one, tree.Num) and one.value == 0, null=text == "nullptr")
+
+    def _forwarded(self: Any, one: tree.Expression, scope: Scope) -> Argument | None:
+        """std::forward<T>(name): an lvalue where T is a reference, else an rvalue."""
+        if not isinstance(one, tree.Call) or not isinstance(one.function, tree.Name) or one.function.last != "forward":
+            return None
+        given = one.function.path[-1][1]
+        if not given or len(one.arguments) != 1:
+            return None
+        kind, place = self.template_argument(given[0], scope), self.place(one.arguments[0], scope)
+        if not isinstance(place, PLACES) or not isinstance(kind, Kind):
+            return None
+        value = self.load(place, one)
+        own = self.declared_kind(place, value)
+        return Argument(value, own, kind.reference == "&", self.is_const(place, scope, one.arguments[0]), where=place)
+
+    def argument_of(self: Any, value: Any) -> Argument:
+        """A value that no variable holds, as an argument."""
+        if isinstance(value, Argument):
+            return value
+        if isinstance(value, Address):
+            inner = self.load(value.place, tree.Other(""))
+            pointed = value.element or self.declared_kind(value.place, inner)
+            kind = replace(pointed, pointers=pointed.pointers + 1, reference="") if pointed is not None else None
+            return Argument(value, kind)
+        if isinstance(value, Term) and value.kind is None:
+            return Argument(value, None)
+        if isinstance(value, str):
+            return Argument(value, Kind("char", CHAR, 8, pointers=1, const=True))
+        return Argument(value, self.kind_of(value) if not isinstance(value, Closure) else None)
+
+    def declared_kind(self: Any, place: Any, value: Any) -> Kind | None:
+        """The type of what a place holds: as it was declared, else that of its value."""
+        if isinstance(place, Cell) and place.kind is not None and place.kind.name not in ("auto", ""):
+            return replace(place.kind, reference="", const=place.const or place.kind.const)
+        if isinstance(place, Part) and place.field.inner is not None:
+            return Kind(place.field.inner.name, record=place.field.inner)
+        if isinstance(place, Part) and place.field.whole is not None:
+            return Kind(place.field.whole.name, place.field.whole, place.field.whole.bits)
+        if isinstance(value, Term):
+            return value.kind
+        if isinstance(value, Array) and value.typed is None:
+            e = value.element
+            return None if e is None else replace(e, dims=(Int(len(value.cells)), *e.dims))
+        if isinstance(value, Array):
+            return value.typed if isinstance(value.typed, Kind) else None
+        if isinstance(value, Address | Closure):
+            return self.argument_of(value).kind if isinstance(value, Address) else None
+        found: Kind | None = self.kind_of(value)
+        return found
+
+    def is_const(self: Any, place: Any, scope: Scope, one: tree.Expression) -> bool | None:
+        """Whether a place cannot be written; None where that is not known."""
+        if isinstance(place, Cell) and (
+            place.const or (place.kind is not None and place.kind.const and not place.kind.pointers)
+        ):
+            return True
+        inner = one
+        while True:
+            if isinstance(inner, tree.Name):
+                found, home = find_name(scope, inner.last)
+                if inner.last in home.consts or (isinstance(found, Cell) and found.const):
+                    return True
+            if not isinstance(inner, tree.Member | tree.Index):
+                break
+            inner = inner.value
+        if isinstance(inner, tree.Name) and self.frames and self.frames[-1].constant:
+            found = find_name(scope, inner.last)[0]
+            if inner.last == "this" or (isinstance(found, Part) or (isinstance(found, Cell) and found is place)):
+                return None
+        return False
+
+    # which function --------------------------------------------------------------------------------------------------
+
+    def chosen(self: Any, closure: Closure, arguments: list[Argument]) -> Candidate | None:
+        """The function of a name that some arguments choose; None where that is not known."""
+        functions = [f for f in closure.functions if f.specialized is None]
+        if any(f.qualifier for f in functions) and len(functions) > 1:
+            return None  # by the value category of the object
+        functions = _of_constness(functions, closure.constant)
+        if closure.templates is not None and any(f.templates for f in functions):
+            functions = [f for f in functions if f.templates]
+        fitting = [f for f in functions if accepts_count(f, len(arguments))]
+        if len(fitting) != 1:
+            fitting = fitting or functions
+        made = [self._candidate(closure, f, arguments) for f in fitting]
+        candidates = [one for one in made if one is not None]
+        if len(candidates) > 1:
+            allowed = [(one, self._enabled(closure, one)) for one in candidates]
+            if any(allows is None for _, allows in allowed):
+                candidates = [one for one, allows in allowed if allows is not False]
+                if len(candidates) > 1:
+                    return None
+            candidates = [one for one, allows in allowed if allows is not False]
+        best = candidates[0] if len(candidates) == 1 else choose(candidates, arguments)
+        if best is None or not best.function.templates:
+            return best
+        specials = [f for f in closure.functions if f.specialized is not None]
+        return self._specialized(closure, best, specials, arguments) if specials else best
+
+    def _candidate(self: Any, closure: Closure, function: tree.Function, arguments: list[Argument]) -> Candidate | None:
+        """A function with the types of its parameters for some arguments; None where no template arguments follow."""
+        scope = Scope(closure.home(function))
+        deduced: dict[str, Any] = {}
+        if function.templates:
+            found = self._deduced(closure, function, arguments)
+            if found is None:
+                return None
+            deduced = found
+            self._enter_template(function, deduced, scope)
+        kinds: list[Kind | None] = []
+        for parameter in function.parameters:
+            count = max(len(arguments) - len(function.parameters) + 1, 0) if parameter.pack else 1
+            kind = self.kind(parameter.type, scope) if parameter.type is not None and not parameter.pack else None
+            ellipsis = parameter.type is not None and parameter.type.name == "..."
+            kinds += [Kind("..." if ellipsis else "auto")] * count if parameter.pack else [kind]
+        return Candidate(function, tuple(kinds), deduced)
+
+    def _enter_template(self: Any, function: tree.Function, deduced: dict[str, Any], scope: Scope) -> None:
+        for parameter in function.templates:
+            value = deduced.get(parameter.name)
+            if isinstance(value, Pack):
+                scope.names[parameter.name] = Pack(self._argument(parameter, v, scope) for v in value)
+            elif parameter.pack:
+                scope.names[parameter.name] = Pack()
+            elif parameter.name or parameter.default is not None:
+                scope.names[parameter.name] = self._argument(parameter, value, scope)
+
+    def _deduced(
+        self: Any, closure: Closure, function: tree.Function, arguments: list[Argument]
+    ) -> dict[str, Any] | None:
+        """Template arguments, as given and as they follow from a call's; None where they contradict."""
+        match = matcher(function.templates)
+        given = list(closure.templates or ())
+        for n, parameter in enumerate(function.templates):
+            if parameter.pack:
+                if given[n:]:
+                    match.bound[parameter.name] = Pack(given[n:])
+                break
+            if n < len(given):
+                if parameter.is_type and not isinstance(given[n], Kind | Template | Term):
+                    return None
+                if not parameter.is_type and isinstance(given[n], Kind):
+                    return None
+                match.bound[parameter.name] = given[n]
+        explicit = frozenset(match.bound)
+        evaluate = self._pattern_value(closure.home(function))
+        for n, parameter in enumerate(function.parameters):
+            pattern = parameter.type
+            if pattern is None or n >= len(arguments) or not mentions(pattern, match.names - explicit):
+                continue
+            if parameter.pack:
+                self._deduce_pack(match, pattern, arguments[n:])
+                continue
+            kind = _adjusted(pattern, arguments[n])
+            if kind is None:  # whatever type it has, it keeps
+                names = [name for name, given in pattern.path if given is None and name in match.names]
+                if len(pattern.path) == 1 and names:
+                    match.bound.setdefault(names[0], Kind(names[0]))
+                continue
+            bare = tree.Type(pattern.path, pattern.pointers, "", pattern.dims, None, False, span=pattern.span)
+            if pattern.pointers and pattern.const:
+                kind = replace(kind, const=False)
+            if not match_one(match, bare, kind, evaluate):
+                return None
+        return match.bound
+
+    def _deduce_pack(self: Any, match: Any, pattern: tree.Type, arguments: list[Argument]) -> None:
+        names = [name for name, _ in pattern.path if name in match.packs]
+        if len(pattern.path) == 1 and names and not pattern.pointers and names[0] not in match.bound:
+            kinds = [_adjusted(pattern, a) or Kind("?") for a in arguments]
+            match.bound[names[0]] = Pack(kinds)
+
+    def _enabled(self: Any, closure: Closure, one: Candidate) -> bool | None:
+        """Whether a candidate's constraints hold (enable_if among its types, its requires clause); None: not known."""
+        function = one.function
+        conditions = list(_conditions(function))
+        if function.deleted:
+            return False
+        if not conditions:
+            return None if _opaque_constraint(function) else True
+        scope = Scope(closure.home(function))
+        self._enter_template(function, one.deduced, scope)
+        answers = [self.truth(self.value(condition, scope)) for condition in conditions]
+        return False if False in answers else None if None in answers else True
+
+    def _specialized(
+        self: Any, closure: Closure, one: Candidate, specials: list[tree.Function], arguments: list[Argument]
+    ) -> Candidate | None:
+        """The explicit specialization of a function template for the arguments it was chosen with, or itself."""
+        scope = Scope(closure.home(one.function))
+        self._enter_template(one.function, one.deduced, scope)
+        mine = [scope.names.get(p.name) for p in one.function.templates]
+        kinds = [self.kind(p.type, scope) if p.type is not None else None for p in one.function.parameters]
+        unsure = False
+        for special in specials:
+            home = Scope(closure.home(special))
+            given = self.template_arguments(special.specialized or (), home)
+            alike = [same_argument(a, b) for a, b in zip(mine, given, strict=False)]
+            types = [self.kind(p.type, home) if p.type is not None else None for p in special.parameters]
+            if len(types) != len(kinds):
+                continue
+            if types:
+                alike += [same_type(a, b) if a and b else None for a, b in zip(kinds, types, strict=True)]
+            if False in alike:
+                continue
+            if None in alike:
+                unsure = True
+            else:
+                return Candidate(special, tuple(types), {})
+        return None if unsure else one
+
+    def _with_associated(
+        self: Any, target: Closure | None, name: str, function: tree.Expression, arguments: list[Argument]
+    ) -> Closure | None:
+        """A function's overloads with those of the namespaces of its arguments: [basic.lookup.argdep]."""
+        plain = isinstance(function, tree.Name) and len(function.path) == 1
+        if not plain or (target is not None and (target.this is not None or target.captured is not None)):
+            return target
+        if target is not None and isinstance(target.home(target.functions[0]).owner, Record):
+            return target
+        for argument in arguments:
+            record = argument.kind.record if argument.kind is not None else None
+            home = namespace_of(record.scope) if record is not None else self.enumerations.get(_enum_name(argument))
+            found = home.names.get(name) if home is not None else None
+            if isinstance(found, Closure):
+                target = found if target is None else target.joined(found)
+        return target
+
+    def _with_this(self: Any, closure: Closure, scope: Scope) -> Closure:
+        """A member function called by its name alone has the object that the calling one has."""
+        owner = closure.home(closure.functions[0]).owner
+        if closure.this is not None or not isinstance(owner, Record):
+            return closure
+        inner = this_of(scope)
+        closure = replace(closure, constant=self.frames[-1].constant if self.frames else False)
+        if isinstance(inner, Object) and inner.record.descends(owner):
+            dynamic = inner.dynamic or inner.record
+            if dynamic.polymorphic and dynamic is not owner:
+                return replace(dynamic.methods.get(closure.functions[0].name, closure), this=inner)
+            return replace(closure, this=inner)
+        return replace(closure, this=inner) if isinstance(inner, Part | Term) else closure
+
+    # binding and running ---------------------------------------------------------------------------------------------
+
+    def call(
+        self: Any, closure: Closure, given: list[Any], named: dict[str, Any], span: Span, at: tree.Call | None = None
+    ) -> Any:
+        """The value a function of the text gives for arguments; None of a void one. at: the call as it is written."""
+        arguments = [self.argument_of(one) for one in given] if not self.python else given
+        if self.python:
+            chosen: Candidate | None = Candidate(self._python_overload(closure, len(given) + len(named)), (), {})
+        else:
+            chosen = self.chosen(closure, arguments)
+        if chosen is not None and not self.python and _defaults_of_another(closure, chosen.function, len(arguments)):
+            chosen = None
+        if chosen is None or chosen.function.body is None or self._endless_call(chosen.function):
+            name = closure.functions[0].name
+            if not self.python:
+                self.forget_call(arguments, closure)
+            inner = ", ".join(short(a.value if isinstance(a, Argument) else a) for a in arguments)
+            return Term(self.fresh(f"{name}({inner})"[:120]) if not self.python else f"{name}({inner})"[:120],
+                        self._return_kind(closure), name, span=span)  # fmt: skip
+        function = chosen.function
+        scope = self.bound(closure, chosen, arguments, named)
+        self.called.add(id(function))
+        known_before = len(self.found)
+        refers = function.returns is not None and bool(function.returns.reference) and not self.python
+        self.enter(function.name, span, passed=_passed(function, closure, at), refers=refers, constant=function.const)
+        self.frames[-1].returns = self._returned(function, scope)
+        self.frames[-1].instance = self._instance_key(closure, function, scope)
+        try:
+            value = self.finish(self.run_body(function, scope), scope)
+        finally:
+            self.leave()
+        if self.is_descriptor(value, function.name):
+            del self.found[known_before:]
+        return value
+
+    def _instance_key(self: Any, closure: Closure, function: tree.Function, scope: Scope) -> str:
+        """What tells instances of a function template, or of a member of a class template, apart."""
+        owner = closure.home(function).owner
+        bound = [find_name(scope, p.name)[0] for p in function.templates if p.name]
+        keys = [key_of(one.value if isinstance(one, Cell) else one) for one in bound if not isinstance(one, Pack)]
+        return f"{id(owner) if isinstance(owner, Record) else 0} {keys}"
+
+    def _returned(self: Any, function: tree.Function, scope: Scope) -> Kind | None:
+        """The type that a function says it returns, None for auto and void."""
+        returns = function.returns
+        if returns is None or (returns.name in ("auto", "void", "decltype", "decltype(auto)") and not returns.pointers):
+            return None
+        kind: Kind = self.kind(returns, scope)
+        return kind
+
+    def _return_kind(self: Any, closure: Closure) -> Kind | None:
+        """The type of what a call gives that is not evaluated, where its function's declaration alone says it."""
+        kinds = {f.returns.name for f in closure.functions if f.returns is not None}
+        function = closure.functions[0]
+        if len(kinds) != 1 or function.templates or function.returns is None:
+            return None
+        kind: Kind = self.kind(function.returns, closure.home(function))
+        return None if kind.open else replace(kind, reference="")
+
+    def _endless_call(self: Any, function: tree.Function) -> bool:
+        """Whether a call goes deeper than any that ends: a function that calls its namesake of a library, or itself
+        under a condition that the text leaves open. What it gives is not known.
+        """
+        if len(self.frames) > self.most_calls:
+            self.bottomless.add(id(function))
+            return True
+        return id(function) in self.bottomless and any(frame.name == function.name for frame in self.frames)
+
+    def this_scope(self: Any, home: Scope, this: Any, record: Record | None) -> Scope:
+        """A scope with the members of an object by their names, as functions of a class see them."""
+        outer = Scope(home)
+        if isinstance(this, Object):
+            seen = record or this.record
+            for name in (*(this.record.fields or {}), *this.members):
+                if seen is not this.record and name not in seen.members and name not in (seen.fields or {}):
+                    continue
+                if name in this.record.hidden and seen is not this.record:
+                    outer.names[name] = Cell(Term(f"{seen.name}::{name}"), name=name)
+                elif name not in seen.dependent or find_name(home, name)[0] is None:
+                    outer.names[name] = self.member(this, name, (0, 0))
+            kind = Kind(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
+            outer.names["this"] = Cell(Address(Cell(this, kind, this.store.name)), name="this")
+        elif isinstance(this, Part) and this.field.inner is not None:
+            for name in this.field.inner.fields or {}:
+                outer.names[name] = self.member(this, name, (0, 0))
+            outer.names["this"] = Cell(Address(this), name="this")
+        elif isinstance(this, Term) and this.kind and this.kind.record:
+            for name in this.kind.record.members:
+                outer.names[name] = Cell(self.member(this, name, (0, 0)), name=name)
+            outer.names["this"] = Cell(this, name="this")
+        return outer
+
+    def bound(
+        self: Any, closure: Closure, chosen: Candidate, given: list[Any], named: dict[str, Any], symbolic: bool = False
+    ) -> Scope:
+        """The scope of a call: template arguments given, deduced or free; parameters with their values."""
+        function = chosen.function
+        home = closure.captured or closure.home(function)
+        owner = closure.home(function).owner
+        outer = self.this_scope(home, closure.this, owner if isinstance(owner, Record) else None)
+        scope = Scope(outer, "function")
+        parameters = list(function.parameters)
+        if self.python and closure.this is not None and parameters and parameters[0].name in ("self", "cls"):
+            scope.names[parameters.pop(0).name] = Cell(closure.this, name="self")
+        if symbolic:
+            for parameter in function.templates:
+                value = None if parameter.is_type or parameter.default is None else free(parameter.name, UNKNOWN)
+                outer.names[parameter.name] = Pack() if parameter.pack else self._argument(parameter, value, outer)
+        else:
+            self._enter_template(function, chosen.deduced, outer)
+        for n, parameter in enumerate(parameters):
+            if parameter.pack:
+                rest = [one.value if isinstance(one, Argument) else one for one in given[n:]]
+                packed: Any = Pack(self._pack_items(parameter, given[n:], outer))
+                scope.names[parameter.name] = packed if not self.python else Cell(Array([Cell(v) for v in rest]))
+                break
+            kind = self.kind(parameter.type, outer) if parameter.type is not None else None
+            if n < len(given):
+                scope.names[parameter.name] = self._passed(given[n], kind, parameter)
+                if kind is not None and kind.reference and kind.const and not kind.pointers:
+                    scope.consts.add(parameter.name)
+            elif parameter.name in named:
+                scope.names[parameter.name] = self._passed(named[parameter.name], kind, parameter)
+            elif parameter.default is not None and not symbolic:
+                value = self.initial(parameter.default, kind, outer, parameter.name)
+                scope.names[parameter.name] = self._passed(value, kind, parameter)
+            else:
+                scope.names[parameter.name] = self._parameter(kind, parameter)
+        return scope
+
+    def _pack_items(self: Any, parameter: tree.Parameter, given: list[Any], outer: Scope) -> Iterator[Any]:
+        for n, inner in enumerate(self.pack_scopes(parameter.type, outer) or [outer] * len(given)):
+            kind = self.kind(parameter.type, inner) if parameter.type is not None else None
+            if n < len(given):
+                yield self._passed(given[n], kind, parameter)
+
+    def _passed(self: Any, given: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
+        """What a parameter is for an argument: the very place for a reference, else a variable of its own."""
+        argument = given if isinstance(given, Argument) else None
+        value = argument.value if argument is not None else given
+        if isinstance(value, Braced):
+            value = self.initial(value.items, kind, value.scope, parameter.name)
+        const = bool(kind is not None and kind.const and not kind.pointers)
+        if kind is not None and kind.reference and argument is not None and isinstance(argument.where, PLACES):
+            same = argument.kind is None or kind.name == "auto" or _alike(argument.kind, kind)
+            if same and isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
+                return Cell(self.upcast(value, kind.record), kind, parameter.name, parameter.span)
+            if same and isinstance(argument.where, Cell) and const and not argument.where.const:
+                where = argument.where
+                return where
+            if same:
+                return argument.where
+        if isinstance(value, Object) and argument is not None and argument.where is not None and not self.python:
+            value = self.copy_constructed(value, argument)
+        if kind is not None and kind.name not in ("auto", ""):
+            value = self.converted(value, kind, parameter.span, parameter.name)
+        elif isinstance(value, Array) and value.typed is None and not self.python and not (kind and kind.reference):
+            value = self.decayed(value)
+        return Cell(self.copied(value), kind, parameter.name, parameter.span, len(self.frames), const)
+
+    def upcast(self: Any, value: Object, record: Record) -> Any:
+        """A derived object as one of its base: the same members, the base's functions."""
+        if not value.record.descends(record):
+            return value
+        if value.record.hidden:
+            self.forget(Cell(value))
+            return Term(f"{record.name}", Kind(record.name, record=record))
+        return Object(record, value.store, value.members, True, None, value.whole or value)
+
+    def _parameter(self: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
+        """A parameter nothing is given for."""
+        if kind is not None and kind.record is not None and kind.record.fields is not None and kind.record.bits == 64:
+            made = self.instance(kind.record, parameter.name)
+            made.store.value = free(parameter.name, made.store.value.type)
+            cell = Cell(made, None, parameter.name, parameter.span)
+            return Cell(Address(cell), None, parameter.name) if kind.pointers else cell
+        if self.python:
+            return Cell(free(parameter.name, PYTHON), None, parameter.name, parameter.span)
+        bare = replace(kind, reference="") if kind is not None else None
+        return Cell(self.symbolic(bare, parameter.name), bare, parameter.name, parameter.span, len(self.frames))
+
+    # calls of what is no function of the text ------------------------------------------------------------------------
+
+    def _other_call(
+        self: Any, one: tree.Call, target: Any, name: str, templates: tuple[Any, ...], arguments: list[Argument],
+        named: dict[str, Any], scope: Scope,
+    ) -> Any:  # fmt: skip
+        function = one.function
+        given = [self._argument_value(a) for a in arguments]
+        for argument, expression in zip(arguments, one.arguments, strict=False):
+            if isinstance(argument.value, Int | Object) and not isinstance(expression, tree.Name):
+                self.notice(argument.value, self.words(expression), expression.span)
+        of_layout = isinstance(target, Term) and target.head == "tile_to_shape" and bool(target.arguments)
+        if of_layout or (isinstance(target, Array) and target.typed is not None):  # a slice of it: layout(_, _, 0)
+            return target
+        held = target.arguments[0] if isinstance(target, Term) and target.arguments else None
+        if isinstance(held, Array) and held.typed is not None:
+            found = _of_array(held, name, given)
+            if found is not None:
+                return found
+        kind = self._kind_called(target, one, scope)
+        if kind is not None:
+            library = self._library_call(kind, name, given, one)
+            if library is not None:
+                return library
+            whole = kind.record is not None and not kind.pointers
+            return self.construct(kind, arguments if whole else given, one, scope)
+        if name == "memcpy" and len(arguments) == 3:
+            return self._copy_bytes(arguments, one)
+        if name == "memset" and len(arguments) == 3:
+            return self._set_bytes(arguments, one)
+        if name == "exchange" and len(arguments) == 2 and isinstance(arguments[0].where, PLACES):
+            old = self.copied(arguments[0].value)
+            self.store(arguments[0].where, arguments[1].value, one.span)
+            return old
+        if target is None or isinstance(target, Term):
+            limit = self._limit(function, scope)
+            if limit is not None:
+                return limit
+            made = known(self, name, templates, given, one.span)
+            if made is not MISSING:
+                return made
+        if target is None and isinstance(function, tree.Name) and len(given) == 1:
+            own = self.builtin_kind(function.path, scope)
+            if own is not None and own.whole is not None:
+                return self.converted(given[0], own, one.span)
+        made = self._unknown(one, name, templates, given, named, target)
+        self._forget_unknown(name, arguments, one)
+        return made
+
+    def _argument_value(self: Any, argument: Argument) -> Any:
+        value = argument.value
+        return self.initial(value.items, None, value.scope, "") if isinstance(value, Braced) else value
+
+    def _limit(self: Any, function: tree.Expression, scope: Scope) -> Int | None:
+        """std::numeric_limits<T>::max()."""
+        if not isinstance(function, tree.Name) or len(function.path) < 2:
+            return None
+        head, given = function.path[-2]
+        if head != "numeric_limits" or not given:
+            return None
+        kind = self.template_argument(given[0], scope)
+        return traits.limit(kind, function.path[-1][0]) if isinstance(kind, Kind) else None
+
+    def _library_call(self: Any, kind: Kind, name: str, given: list[Any], one: tree.Call) -> Any:
+        """A call through a type of the standard library that converts to its value: integral_constant<int, 3>{}()."""
+        return None
+
+    def _tuple_item(self: Any, one: tree.Call, templates: tuple[Any, ...], scope: Scope) -> Any:
+        """std::get<n>(tuple), as a place."""
+        whole = self.place(one.arguments[0], scope)
+        value = self.load(whole, one.arguments[0]) if isinstance(whole, PLACES) else whole
+        at = number(templates[0]) if not isinstance(templates[0], Kind) else None
+        if isinstance(value, Array) and at is not None and at.known is not None and 0 <= at.known < len(value.cells):
+            return Referred(value.cells[at.known])
+        return Term(self.words(one), span=one.span, head="get", arguments=(value,))
+
+    def _swap(self: Any, one: tree.Call, scope: Scope) -> None:
+        left, right = (self.place(argument, scope) for argument in one.arguments)
+        if isinstance(left, PLACES) and isinstance(right, PLACES):
+            first, second = self.load(left, one.arguments[0]), self.load(right, one.arguments[1])
+            first, second = (self.copied(one, 1) if isinstance(one, Object | Part) else one for one in (first, second))
+            self.store(left, second, one.span)
+            self.store(right, first, one.span)
+        else:
+            self.forget(left)
+            self.forget(right)
+
+    def _copy_bytes(self: Any, arguments: list[Argument], one: tree.Call) -> Any:
+        """memcpy(to, from, bytes)."""
+        count = number(arguments[2].value)
+        bytes_ = count.known if count is not None else None
+        bits = IntegerType("bits", 8 * (bytes_ or 0), False)
+        if not bytes_ or bytes_ > 512:
+            self.forget(self.pointee_of(arguments[0].value, one))
+            return arguments[0].value
+        kind = Kind("bits", bits, bits.bits)
+        to = self.pointee_of(arguments[0].value, one)
+        target, origin = (self._bytes_at(a.value, kind, one) for a in arguments[:2])
+        if isinstance(target, PLACES) and not isinstance(target, Deref):
+            copied = self.load(origin, one) if isinstance(origin, PLACES) else free(self.fresh("memcpy"), bits)
+            self.store(target, copied, one.span)
+        else:
+            self.forget(to)
+        return arguments[0].value
+
+    def _bytes_at(self: Any, value: Any, kind: Kind, one: tree.Expression) -> Any:
+        """What a pointer points to, as an integer of so many bits."""
+        if isinstance(value, Array) and value.typed is None:
+            value = self.decayed(value)
+        element = value.element if isinstance(value, Address | Pointer) else None
+        at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
+        if isinstance(value, Address) and at is not None and (at == 0 or element is not None):
+            size = self.size_of_kind(element) if at else 0
+            return self.viewed_bits(value.place, kind, at * size * 8) if size is not None else Blurred(value.place)
+        if isinstance(value, Pointer) and value.array is not None and at is not None:
+            size = self.size_of_kind(element or value.array.element)
+            return self.viewed_bits(Cell(value.array), kind, at * size * 8) if size else Blurred(Cell(value.array))
+        return self.pointee_of(value, one)
+
+    def size_of_kind(self: Any, kind: Kind | None) -> int | None:
+        """sizeof a type where it is known."""
+        return size_bytes(kind).known if kind is not None else None
+
+    def _set_bytes(self: Any, arguments: list[Argument], one: tree.Call) -> Any:
+        """memset(to, byte, bytes)."""
+        count, byte = number(arguments[2].value), number(arguments[1].value)
+        to = self.pointee_of(arguments[0].value, one)
+        size = count.known if count is not None else None
+        if (
+            not isinstance(to, PLACES)
+            or isinstance(to, Deref)
+            or not size
+            or size > 512
+            or byte is None
+            or byte.known is None
+        ):
+            self.forget(to)
+            return arguments[0].value
+        bits = IntegerType("bits", 8 * size, False)
+        target = self._bytes_at(arguments[0].value, Kind("bits", bits, bits.bits), one)
+        self.store(target, Int(int.from_bytes(bytes([byte.known & 255]) * size, "little"), bits), one.span)
+        return arguments[0].value
+
+    def _unknown(
+        self: Any, one: tree.Call, name: str, templates: tuple[Any, ...], given: list[Any], named: dict[str, Any],
+        target: Any,
+    ) -> Term:  # fmt: skip
+        inner = ", ".join(short(value) for value in given)
+        listed = f"<{', '.join(map(short, templates))}>" if templates else ""
+        head = "".join(str(one.function)) if isinstance(one.function, tree.Name) else self.words(one.function)
+        this = (target.arguments[0],) if isinstance(target, Term) and target.arguments and target.head == name else ()
+        term = Term(
+            f"{head}{listed}({inner})"[:120], None, name, tuple(given),
+            (*named.items(), *((("<>", templates),) if templates else ()), *((("self", this[0]),) if this else ())),
+            one.span,
+        )  # fmt: skip
+        self.kept(term)
+        return term
+
+    def _forget_unknown(self: Any, name: str, arguments: list[Argument], one: tree.Call) -> None:
+        """Forget what a function that the text does not have may write: what its pointers point to, and, unless its
+        name says that it only uses them, the variables that it is given.
+        """
+        uses = len(arguments) >= 12 or USES.search(name) is not None  # 12: cuTensorMapEncodeTiled, by any name
+        for argument in arguments:
+            value = argument.value
+            if isinstance(value, Closure):
+                self._forget_used(value)
+            elif isinstance(value, Address):
+                self.forget(value.place, integers=True, quiet=True)
+            elif isinstance(value, Pointer) and value.array is not None and not uses:
+                self.forget(Cell(value.array), integers=True, quiet=True)
+            elif argument.place and argument.const is not True and not uses and isinstance(argument.where, Cell | Part):
+                inner = argument.where.value if isinstance(argument.where, Cell) else None
+                kept = not isinstance(inner, Int | Object | Array) and not isinstance(argument.where, Part)
+                std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
+                if not kept and (std or id(one) in self.statements):
+                    self.forget(argument.where, integers=True, quiet=True)
+
+    def _forget_used(self: Any, closure: Closure) -> None:
+        """Forget what a function may write that something unknown may call."""
+        body = closure.functions[0].body
+        for name in self.summaries.of(body).names if body is not None else ():
+            found = find_name(closure.captured or closure.scope, name)[0]
+            if isinstance(found, PLACES):
+                self.forget(found, integers=True, quiet=True)
+
+    def forget_call(self: Any, arguments: list[Argument], closure: Closure) -> None:
+        """Forget what a function of the text may write that is not evaluated."""
+        for argument in arguments:
+            if argument.place and argument.const is not True:
+                self.forget(argument.where)
+            if isinstance(argument.value, Address):
+                self.forget(argument.value.place)
+            if isinstance(argument.value, Pointer) and argument.value.array is not None:
+                self.forget(Cell(argument.value.array))
+        if isinstance(closure.this, Object):
+            self.forget(Cell(closure.this))
+        if closure.captured is not None:
+            for cell in closure.captured.names.values():
+                self.forget(cell)
+        self.forget_globals()
+
+    # operators -------------------------------------------------------------------------------------------------------
+
+    def operator(
+        self: Any, op: str, left: Any, right: Any, at: tree.Expression, arguments: list[Argument] | None = None
+    ) -> Any:
+        """What an operator that the text defines gives; None where it defines none for such operands."""
+        name = f"operator{op}"
+        if self.python:
+            if not isinstance(left, Object):
+                return None
+            found = left.record.methods.get({"+": "__add__", "|": "__or__"}.get(op, ""))
+            return self.call(replace(found, this=left), [right], {}, at.span) if found is not None else None
+        given = arguments if arguments is not None else [] if right is None else [self._operand(right)]
+        method = left.record.methods.get(name) if isinstance(left, Object) else None
+        if isinstance(left, Part) and left.field.inner is not None:
+            method = left.field.inner.methods.get(name)
+        if method is not None and (arguments is not None or len(method.functions[0].parameters) == len(given)):
+            return self.call(replace(method, this=left), given, {}, at.span)
+        if op in ("()", "[]", "->", "=") or name not in self.operators:
+            return None
+        operands = [self._operand(left), *given]
+        if not any(_of_class(argument) for argument in operands):
+            return None
+        closure: Closure = self.operators[name]
+        fitting = tuple(f for f in closure.functions if len(f.parameters) == len(operands))
+        if not fitting:
+            return None
+        closure = replace(closure, functions=fitting, homes=tuple(closure.home(f) for f in fitting))
+        if self.chosen(closure, operands) is None and not self._may_fit(closure, operands):
+            return None
+        return self.call(closure, operands, {}, at.span)
+
+    def _operand(self: Any, value: Any) -> Argument:
+        """An operand of an operator: what a place holds, the place itself for a reference."""
+        if isinstance(value, Argument):
+            return value
+        if isinstance(value, PLACES):
+            inner = self.load(value, tree.Other(""))
+            return Argument(inner, self.declared_kind(value, inner), True, False, where=value)
+        made: Argument = self.argument_of(value)
+        if isinstance(value, Object):
+            return replace(made, place=True, where=Cell(value, made.kind))
+        return made
+
+    def _may_fit(self: Any, closure: Closure, operands: list[Argument]) -> bool:
+        """Whether one of some functions could take operands."""
+        for function in closure.functions:
+            one = self._candidate(closure, function, operands)
+            if one is None:
+                continue
+            if all(_could(a, k) for a, k in zip(operands, one.kinds, strict=False)):
+                return True
+        return False
+
+    # Python and what both have ----------------------------------------------------------------------------------------
+
+    def _python_call(
+        self: Any, one: tree.Call, target: Any, name: str, templates: tuple[Any, ...], named: dict[str, Any],
+        scope: Scope,
+    ) -> Any:  # fmt: skip
+        if isinstance(target, Closure):
+            given: list[Any] = []
+            for argument in one.arguments[:64]:
+                unpacked = self._unpacked(argument, scope)
+                given += unpacked if unpacked is not None else [self.value(argument, scope)]
+            return self.call(target, given, named, one.span, one)
+        given = self._given(one, scope)
+        kind = self._kind_called(target, one, scope)
+        if kind is not None:
+            if kind.record is not None:
+                made = self.instance(kind.record, name)
+                self._python_made(made, given, named, one)
+                return made
+            return self.construct(kind, given, one, scope)
+        if target is None or isinstance(target, Term):
+            made = known(self, name, templates, given, one.span)
+            if made is not MISSING:
+                return made
+        if isinstance(target, Term) and target.arguments and isinstance(target.arguments[0], Int | Pointer):
+            made = known(self, name, templates, [target.arguments[0], *given], one.span)
+            if made is not MISSING and name in ("bit_length", "to", "cast"):
+                return made
+        return self._unknown(one, name, templates, given, named, target)
+
+    def _python_overload(self: Any, closure: Closure, count: int) -> tree.Function:
+        return next((f for f in closure.functions if accepts_count(f, count)), closure.functions[0])
+
+    def _launched(self: Any, function: tree.Expression, scope: Any) -> Any:
+        """What an expression is that is called; kernel[grid] of Triton is the kernel."""
+        if self.python and isinstance(function, tree.Index) and isinstance(function.value, tree.Name):
+            found = self.resolve(function.value.path, scope)
+            if isinstance(found, Closure):
+                return found
+        return self.value(function, scope)
+
+    def _kind_called(self: Any, target: Any, one: tree.Call, scope: Any) -> Kind | None:
+        if isinstance(target, Template):
+            path = one.function.path if isinstance(one.function, tree.Name | tree.Type) else ()
+            made: Kind | None = self.kind(tree.Type(path, span=one.span), scope) if path else self.applied(target, [])
+            return made
+        if isinstance(target, Enumeration):
+            return target.kind if not self.python else None
+        return target if isinstance(target, Kind) else None
+
+    def _python_made(self: Any, made: Object, given: list[Any], named: dict[str, Any], one: tree.Call) -> None:
+        """An instance of a Python class: __init__, or a dataclass's fields."""
+        record = made.record
+        if "__init__" in record.methods:
+            self.call(replace(record.methods["__init__"], this=made), given, named, one.span)
+            return
+        for place, member in enumerate(record.members):
+            if place < len(given):
+                made.members[member] = Cell(given[place], None, member)
+            elif member in named:
+                made.members[member] = Cell(named[member], None, member)
+
+    def _method(self: Any, function: tree.Member, scope: Any, named: dict[str, Any]) -> Any:
+        if not self.python and (function.owner or function.arrow):
+            found = self.place(function, scope)
+        else:
+            whole = self.place(function.value, scope)
+            value = (
+                self.load(whole, function.value) if isinstance(whole, PLACES) and not isinstance(whole, Part) else whole
+            )
+            if isinstance(value, Array) and not self.python and value.typed is not None:
+                return Term(self.words(function), head=function.name, arguments=(value,))
+            if isinstance(value, Int | str | Array):
+                return Term(f"{self.words(function)}", head=function.name, arguments=(value,))
+            found = self.member(whole, function.name, function.span, None)
+            if isinstance(found, Closure) and isinstance(whole, PLACES):
+                found = replace(found, constant=self.is_const(whole, scope, function.value))
+        if isinstance(found, Closure) and function.templates:
+            return replace(found, templates=tuple(self.template_arguments(function.templates, scope)))
+        return found
+
+    def _given(self: Any, one: tree.Call, scope: Any) -> list[Any]:
+        out: list[Any] = []
+        for argument in one.arguments[:64]:
+            if (unpacked := self._unpacked(argument, scope)) is not None:
+                out.extend(unpacked)
+                continue
+            value = self.value(argument, scope)
+            if isinstance(value, Int | Object) and not isinstance(argument, tree.Name):
+                self.notice(value, self.words(argument), argument.span)
+            out.append(value)
+        return out
+
+    def _unpacked(self: Any, argument: tree.Expression, scope: Any) -> list[Any] | None:
+        """The items of `*name` among Python's arguments."""
+        if not (self.python and isinstance(argument, tree.Unary) and argument.op == "*"):
+            return None
+        value = self.value(argument.value, scope)
+        return [cell.value for cell in value.cells] if isinstance(value, Array) else None
+
+    def item(self: Any, value: Any, place: int, span: Span) -> Any:
+        """An item of a tuple that is taken apart."""
+        if isinstance(value, Array) and place < len(value.cells):
+            return value.cells[place].value
+        if isinstance(value, Object) and not self.python:
+            names = list(value.record.members)
+            if place < len(names) and not value.record.hidden and not value.record.bases:
+                return self.load(self.member(value, names[place], span), tree.Other("", span=span))
+        if isinstance(value, Term) and value.arguments and value.head in ("make_tuple", "zip"):
+            return value.arguments[place] if place < len(value.arguments) else Term("")
+        return Term(f"{value}[{place}]", span=span)
+
+    def items_of(self: Any, value: Any, most: int, name: str) -> tuple[list[Any], bool]:
+        """What a loop goes through, cut to so many, and whether that is all."""
+        if isinstance(value, Array):
+            return [cell.value for cell in value.cells[:most]], len(value.cells) <= most
+        if isinstance(value, dict):
+            keys = [key if isinstance(key, str) else Int(key, PYTHON) for key in list(value)[:most]]
+            return keys, len(value) <= most
+        if isinstance(value, Term) and value.head == "range":
+            read = [number(v) for v in value.arguments]
+            bounds = [b for b in read if b is not None]
+            if len(bounds) < len(read) or not bounds:
+                self.endless.add(name)
+                return [Int(n, PYTHON) for n in range(min(3, most))], False
+            kind = PYTHON if self.python else LONG
+            start, end = (Int(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+            step = bounds[2] if len(bounds) > 2 else Int(1, kind)
+            if step.known is None or not step.known:
+                return [start], False
+            if start.known is not None and end.known is not None:
+                every = range(start.known, end.known, step.known)
+                return [Int(n, kind) for n in every[:most]], len(every[most:]) == 0
+            self.endless.add(name)
+            return [word.add(start, Int(n * step.known, kind)) for n in range(3)], False
+        if isinstance(value, Term) and value.head == "enumerate" and value.arguments:
+            inner, whole = self.items_of(value.arguments[0], most, name)
+            return [self.array((Int(n, PYTHON), v)) for n, v in enumerate(inner)], whole
+        return [Term(name or str(value))], False
+
+
+def _declared_before(closure: Closure, at: int) -> Closure:
+    """The functions of a namespace that are declared before a place; all where none is."""
+    if len(closure.functions) < 2 or not at:
+        return closure
+    kept = [f for f in closure.functions if f.first <= at or closure.home(f).owner != "namespace"]
+    if not kept or len(kept) == len(closure.functions):
+        return closure
+    return replace(closure, functions=tuple(kept), homes=tuple(closure.home(f) for f in kept))
+
+
+def _defaults_of_another(closure: Closure, function: tree.Function, count: int) -> bool:
+    """Whether a virtual function takes defaults, which are those of the class that the call names it in."""
+    this = closure.this
+    if not isinstance(this, Object) or not this.record.polymorphic or count >= len(function.parameters):
+        return False
+    return any(function.name in base.methods for base in this.record.bases)
+
+
+def _of_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
+    """The member functions that a const object, or another, may be called with: of two alike the one of its own."""
+    if constant:
+        return [f for f in functions if f.const or f.static] or functions
+    if constant is None:
+        return functions
+    mine = [[_kinds_text(p) for p in f.parameters] for f in functions if not f.const]
+    return [f for f in functions if not (f.const and [_kinds_text(p) for p in f.parameters] in mine)]
+
+
+def _kinds_text(parameter: tree.Parameter) -> str:
+    return text_of(parameter.type)
+
+
+def is_move(one: tree.Expression) -> bool:
+    """Whether an expression is std::move(name)."""
+    if not isinstance(one, tree.Call) or len(one.arguments) != 1 or not isinstance(one.function, tree.Name):
+        return False
+    return one.function.last == "move"
+
+
+def _of_array(array: Array, name: str, given: list[Any]) -> Any:
+    """What a member function of std::array gives; None for another."""
+    if not isinstance(array.typed, Kind) or not array.typed.name.endswith("array") or not array.cells:
+        return None
+    at = number(given[0]) if name == "at" and given else None
+    if at is not None and at.known is not None and 0 <= at.known < len(array.cells):
+        return Referred(array.cells[at.known])
+    if name in ("front", "back"):
+        return Referred(array.cells[0 if name == "front" else -1])
+    return Int(len(array.cells), ULONG) if name == "size" else None
+
+
+def this_of(scope: Scope) -> Any:
+    """The object that `this` points to in a scope; None outside member functions."""
+    this = find_name(scope, "this")[0]
+    value = this.value if isinstance(this, Cell) else None
+    if isinstance(value, Address):
+        return value.place.value if isinstance(value.place, Cell) else value.place
+    return value
+
+
+def _adjusted(pattern: tree.Type, argument: Argument) -> Kind | None:
+    """The type that a parameter's pattern is matched with: [temp.deduct.call]."""
+    kind = argument.kind
+    if kind is None:
+        return None
+    if pattern.reference == "&&" and len(pattern.path) == 1 and not pattern.const:
+        return replace(kind, reference="&" if argument.place else "")
+    if pattern.reference:
+        return replace(kind, reference="", const=kind.const and not pattern.const)
+    if kind.dims:
+        return replace(kind, dims=kind.dims[1:], pointers=kind.pointers + 1, reference="")
+    return replace(kind, reference="", const=kind.const and bool(kind.pointers))
+
+
+def _alike(one: Kind, two: Kind) -> bool:
+    """Whether a reference to one type may bind an object of another without a conversion."""
+    if one.record is not None and two.record is not None:
+        return one.record.descends(two.record)
+    return same_type(replace(one, const=False, reference=""), replace(two, const=False, reference="")) is not False
+
+
+def _of_class(argument: Argument) -> bool:
+    kind = argument.kind
+    if kind is None or kind.pointers:
+        return isinstance(argument.value, Object)
+    return kind.record is not None or bool(_enum_name(argument))
+
+
+def _enum_name(argument: Argument) -> str:
+    whole = argument.kind.whole if argument.kind is not None and not argument.kind.pointers else None
+    return getattr(whole, "enumeration", "") or ""
+
+
+def _could(argument: Argument, kind: Kind | None) -> bool:
+    from layouts.reader.code.overloads import rank_of
+
+    return rank_of(argument, kind) is not None
+
+
+def _conditions(function: tree.Function) -> Iterator[tree.Expression]:
+    """The conditions under which a function template takes part: of enable_if anywhere in its types, of requires."""
+    if function.constraint is not None:
+        yield function.constraint
+    types: list[Any] = [function.returns, *(p.type for p in function.parameters)]
+    types += [part for p in function.templates for part in (p.type, p.default)]
+    for one in types:
+        if isinstance(one, tree.Type | tree.Name):
+            for name, given in one.path:
+                if name in ("enable_if_t", "enable_if") and given:
+                    condition = given[0]
+                    yield condition
+
+
+def _opaque_constraint(function: tree.Function) -> bool:
+    """Whether a template may be left out of a call for a reason that is not looked into: void_t, decltype of a call."""
+    types: list[Any] = [function.returns, *(part for p in function.templates for part in (p.type, p.default))]
+    names = {name for one in types if isinstance(one, tree.Type | tree.Name) for name, _ in one.path}
+    return bool(function.templates) and bool(names & {"void_t", "decltype"})
+
+
+def _passed(function: tree.Function, closure: Closure, at: tree.Call | None) -> dict[str, tree.Expression]:
+    """Parameter → what a call gives it, as it is written."""
+    if at is None:
+        return {}
+    names = [parameter.name for parameter in function.parameters]
+    if function.python and closure.this is not None and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    return {**dict(zip(names, at.arguments, strict=False)), **dict(at.named)}
+
+
+__all__ = ["Calls"]

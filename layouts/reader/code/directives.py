@@ -1,0 +1,177 @@
+"""The directives of a text, which conditions hold one another, and which of them any value can depend on."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+
+from layouts.reader.code import attributes
+from layouts.reader.code.lexing import Joined, Token, join, tokens, wholes
+from layouts.reader.code.macros import define
+
+MOST_COMPARED = 20_000  # characters of the branches of one condition that are compared
+COMPARED_TIMES = 4  # so many times a text's length are compared in all
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_SILENT = re.compile(r"\b(?:static_assert|assert|printf|fprintf)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*;")
+_OPENS = frozenset(("if", "ifdef", "ifndef"))
+_TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
+
+
+@dataclass(slots=True)
+class Directive:
+    """One directive and where it stands; end: its closing #endif, for one that opens a condition. following: the next
+    branch of the same condition; guard: whether it keeps a header from being read twice.
+    """
+
+    name: str
+    rest: list[Token]
+    start: int
+    past: int
+    end: int = -1
+    following: int = -1
+    guard: bool = False
+
+
+@dataclass(slots=True)
+class Text:
+    """A text whose continued lines are joined, and its directives in order. covered: where comments and strings stand;
+    defined: names that it defines somewhere; attributes: those of them that stand for attributes wherever it does.
+    """
+
+    joined: Joined
+    directives: list[Directive]
+    covered: list[tuple[int, int]]
+    defined: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+    words: Counter[str] | None = None
+    compared: int = 0
+    silent: dict[int, bool] = field(default_factory=dict)
+
+    def matters(self, at: int) -> bool:
+        """Whether the branches of the condition that a directive opens differ in more than values can show."""
+        if at not in self.silent:
+            self.silent[at] = self._alike(at)
+        return not self.silent[at]
+
+    def _alike(self, at: int) -> bool:
+        opened = self.directives[at]
+        text = self.joined.text
+        end = self.directives[opened.end].start if opened.end >= 0 else len(text)
+        length = end - opened.past
+        self.compared += length
+        if length > MOST_COMPARED or self.compared > COMPARED_TIMES * len(text) + MOST_COMPARED:
+            return False
+        first: list[str] | None = None
+        last = False
+        while at >= 0:
+            branch = self.directives[at]
+            last = branch.name == "else"
+            past = branch.following if branch.following >= 0 else opened.end
+            found = self._essence(at, past if past >= 0 else len(self.directives))
+            if first is None:
+                first = found
+            elif found != first:
+                return False
+            at = branch.following
+        return last or not first
+
+    def _essence(self, branch: int, past: int) -> list[str]:
+        """What a branch says that values can show: tokens of code, definitions of names that are used."""
+        out: list[str] = []
+        told = False
+        start = self.directives[branch].past
+        for n in range(branch + 1, past + 1):
+            directive = self.directives[n] if n < len(self.directives) else None
+            code = self.joined.text[start : directive.start if directive else len(self.joined.text)]
+            code = _SILENT.sub(" ", attributes.blank(code, self.attributes))
+            found = [token.text for token in tokens(code)]
+            told = told or bool(found)
+            out += found
+            if directive is None or n == past:
+                break
+            start = directive.past
+            if directive.name in _OPENS or directive.name in _TURNS or directive.name == "endif":
+                out.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
+            elif directive.name in ("define", "undef") and directive.rest and self._used(directive.rest[0].text):
+                made = define(directive.rest) if directive.name == "define" else None
+                if made is None or not attributes.says_nothing(made[1].body):
+                    told = True
+                    out.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
+        return out if told else []
+
+    def _used(self, name: str) -> bool:
+        """Whether a name stands anywhere but where it is defined."""
+        if self.words is None:
+            self.words = Counter(_NAME.findall(self.joined.text))
+            for directive in self.directives:
+                if directive.name in ("define", "undef") and directive.rest:
+                    self.words[directive.rest[0].text] -= 1
+        return self.words[name] > 0
+
+    def inside(self, at: int) -> int:
+        """The number of the first comment or string that ends behind a place."""
+        return bisect_left(self.covered, at, key=lambda span: span[1])
+
+
+def read(text: str) -> Text:
+    """The directives of a text."""
+    joined = join(text)
+    directives: list[Directive] = []
+    covered: list[tuple[int, int]] = []
+    if "#" in joined.text or "%:" in joined.text:
+        for whole in wholes(joined.text):
+            if whole.kind != "directive":
+                covered.append((whole.start, whole.end))
+                continue
+            found = tokens(joined.text[whole.start : whole.end])[1:]
+            if found and found[0].text == ":":  # %: is #
+                found = found[1:]
+            name = found[0].text if found else ""
+            directives.append(Directive(name, found[1:], whole.start, whole.end))
+    made = Text(joined, directives, covered)
+    _pair(directives)
+    _names(made)
+    return made
+
+
+def _pair(directives: list[Directive]) -> None:
+    """Enter which branch follows which, and where conditions end."""
+    open_: list[tuple[int, int]] = []  # (the directive that opens it, its last branch)
+    for n, one in enumerate(directives):
+        if one.name in _OPENS:
+            open_.append((n, n))
+        elif open_ and one.name == "endif":
+            first, _ = open_.pop()
+            directives[first].end = n
+        elif open_ and one.name in _TURNS:
+            first, last = open_[-1]
+            directives[last].following = n
+            open_[-1] = (first, n)
+
+
+def _names(text: Text) -> None:
+    """Enter the names that a text defines, and which of them are attributes."""
+    values: set[str] = set()
+    for n, one in enumerate(text.directives):
+        if one.name != "define" or not one.rest or (made := define(one.rest)) is None:
+            continue
+        name, macro = made
+        text.defined.add(name)
+        if macro.parameters is not None or not macro.body or not attributes.says_nothing(macro.body):
+            values.add(name)
+        before = text.directives[n - 1] if n else None
+        if not macro.body and macro.parameters is None and before is not None and unless(before) == name:
+            before.guard = True
+    text.attributes = text.defined - values
+
+
+def unless(one: Directive) -> str:
+    """The name of `#ifndef NAME` or `#if !defined(NAME)`."""
+    words = [token.text for token in one.rest]
+    if one.name == "ifndef" and len(words) == 1:
+        return words[0]
+    if one.name == "if" and words[:2] == ["!", "defined"]:
+        return words[3] if len(words) == 5 and words[2] == "(" else words[2] if len(words) == 3 else ""
+    return ""

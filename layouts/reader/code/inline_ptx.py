@@ -1,0 +1,169 @@
+"""PTX of an asm statement → its instructions: scopes, register declarations, guards, opcodes and operands.
+
+Source: PTX ISA 9.1, syntax and instruction statements; CUDA's guide to inline PTX (operand numbers, `%%`, `%[name]`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+MOST_INSTRUCTIONS = 256  # of one asm statement
+_STRING = re.compile(
+    r'(?:\s|//[^\n]*|/\*.*?\*/)*(?:(?:u8|[uUL])?R"(?P<fence>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=fence)"|(?:u8|[uUL])?(?P<plain>"(?:[^"\\\n]|\\.)*"))(?:\s|//[^\n]*|/\*.*?\*/)*',
+    re.S,
+)
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.S)
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "\n": ""}
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_LABEL = re.compile(r"[A-Za-z_$%][\w$]*\s*:(?!:)")
+_GUARD = re.compile(r"@(!?)\s*(%?%?\[?[\w$]+\]?)\s+")
+_REGISTERS = re.compile(r"\.reg\s+(?P<types>(?:\.\w+\s*)+)(?P<names>.*)", re.S)
+_NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uU]?")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """guard: (register, whether it is negated) of @p; operands: as written, `{…}` and `[…]` as one."""
+
+    opcode: str
+    operands: tuple[str, ...]
+    guard: tuple[str, bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """Registers that a `.reg` declares: name → its type (b32, pred)."""
+
+    types: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Brace:
+    """A scope's begin or end."""
+
+    opens: bool
+
+
+Statement = Instruction | Registers | Brace
+
+
+def string(code: str) -> str | None:
+    """Return the text that adjacent C string literals spell; None where anything else stands among them.
+
+    >>> string('"mov.u32 %0, 1;\\\\n" R"(exit;)"')
+    'mov.u32 %0, 1;\\nexit;'
+    """
+    out: list[str] = []
+    at = 0
+    while at < len(code):
+        found = _STRING.match(code, at)
+        if not found:
+            return None
+        if found["raw"] is not None:
+            out.append(found["raw"])
+        else:
+            out.append(_ESCAPE.sub(_unescaped, found["plain"][1:-1]))
+        at = found.end()
+    return "".join(out)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """The character of an escape sequence."""
+    body = found[1]
+    if body[0] == "x" and len(body) > 1:
+        return chr(int(body[1:], 16))
+    return chr(int(body, 8)) if body.isdigit() and body[0] < "8" else _LETTERS.get(body, body)
+
+
+@lru_cache(maxsize=1024)
+def statements(code: str) -> tuple[Statement, ...] | None:
+    """Parse PTX; None where it has labels or what is no statement of PTX."""
+    text = _COMMENT.sub(" ", code)
+    out: list[Statement] = []
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        if letter.isspace() or letter == ";":
+            at += 1
+        elif letter in "{}":
+            out.append(Brace(letter == "{"))
+            at += 1
+        else:
+            end = text.find(";", at)
+            end = len(text) if end < 0 else end
+            one = _statement(" ".join(text[at:end].split()))
+            if one is None or len(out) > MOST_INSTRUCTIONS:
+                return None
+            out.append(one)
+            at = end + 1
+    return tuple(out)
+
+
+def _statement(text: str) -> Statement | None:
+    if _LABEL.match(text):
+        return None
+    if declared := _REGISTERS.fullmatch(text):
+        return _declared(declared)
+    guard = _GUARD.match(text)
+    opcode, _, rest = text[guard.end() if guard else 0 :].partition(" ")
+    if not re.fullmatch(r"\.?[a-z][\w.:]*", opcode) or rest.count("{") != rest.count("}"):
+        return None
+    operands = tuple(_split(rest))
+    return Instruction(opcode, operands, (register(guard[2]), bool(guard[1])) if guard else None)
+
+
+def _declared(found: re.Match[str]) -> Registers | None:
+    kind = found["types"].split(".")[-1].strip()
+    names: list[tuple[str, str]] = []
+    for name in found["names"].split(","):
+        one = re.fullmatch(r"\s*(%?%?[\w$]+)\s*(?:<\s*(\d{1,4})\s*>)?\s*", name)
+        if not one:
+            return None
+        base = register(one[1])
+        names += [(f"{base}{n}", kind) for n in range(int(one[2]))] if one[2] else [(base, kind)]
+    return Registers(tuple(names))
+
+
+def _split(text: str) -> list[str]:
+    """Operands at the commas outside braces and brackets."""
+    out: list[str] = []
+    deep, first = 0, 0
+    for at, letter in enumerate(text):
+        deep += (letter in "{[(") - (letter in "}])")
+        if letter == "," and not deep:
+            out.append(text[first:at].strip())
+            first = at + 1
+    last = text[first:].strip()
+    return [*out, last] if last or out else []
+
+
+def register(name: str) -> str:
+    """A register's name as PTX has it: `%%p` of an asm statement is `%p`."""
+    return name.replace("%%", "%", 1) if name.startswith("%%") else name
+
+
+def immediate(text: str) -> int | None:
+    """Return the integer that PTX spells; None for a floating one and for a name.
+
+    >>> immediate("0x10U"), immediate("-3"), immediate("017"), immediate("0f3F800000")
+    (16, -3, 15, None)
+    """
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        return None
+    digits = found[2]
+    octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
+    try:
+        value = int(digits, 8) if octal else int(digits, 0)
+    except ValueError:
+        return None
+    return -value if found[1] else value
+
+
+def named(text: str) -> list[str]:
+    """Registers that an operand names, those of an address apart: it reads them."""
+    if text.startswith("["):
+        return []
+    return [register(name) for name in re.findall(r"%?%?\[?[A-Za-z_$\d][\w$.]*\]?", text.replace("|", " "))]

@@ -1,0 +1,173 @@
+"""Preprocessing tokens of C++, and a text whose continued lines are joined. Source: C++17, [lex.phases]."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MOST_RAW = 64  # raw strings without an end that are looked for in one text
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")
+_STRING = r"\"(?:\\.|[^\"\\\n])*\""
+_CHARACTER = r"'(?:\\.|[^'\\\n]){1,16}'"
+_BLOCK = r"/\*.*?(?:\*/|\Z)"
+_NUMBER = r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*"
+_NAME = r"[A-Za-z_$][\w$]*"
+_OPERATOR = r"\.\.\.|<<=|>>=|->\*|<=>|##|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|->|::|\.\*|\+=|-=|\*=|/=|%=|&=|\|=|\^="
+_TOKEN = re.compile(
+    rf"(?P<space>(?://[^\n]*|{_BLOCK}|\s)+)|(?P<raw>(?:u8|[uUL])?R\"[^ ()\\\t\v\f\n\"]{{0,16}}\()"
+    rf"|(?P<text>(?:u8|[uUL])?(?:{_STRING}|{_CHARACTER}))|(?P<name>{_NAME})|(?P<number>{_NUMBER})|(?P<op>{_OPERATOR}|.)",
+    re.S,
+)
+# What must be read as a whole so that a word or a directive inside it is not taken for one.
+_WHOLE = re.compile(
+    rf"(?P<comment>//[^\n]*|{_BLOCK})|(?P<raw>(?:u8|[uUL])?\bR\"[^ ()\\\t\v\f\n\"]{{0,16}}\()"
+    rf"|(?P<text>(?:\b(?:u8|[uUL]))?(?:{_STRING}|(?<![0-9a-fA-F]){_CHARACTER}))"
+    r"|(?P<directive>^[ \t]*(?:/\*[^\n]*?\*/[ \t]*)?(?:#|%:)"
+    rf"(?:{_BLOCK}|//[^\n]*|{_STRING}|[^\n])*)",
+    re.S | re.M,
+)
+_CONTINUED = re.compile(  # the same before lines are joined: only raw strings matter, which keep theirs
+    rf"(?P<other>//(?:\\[ \t]*\r?\n|[^\n])*|{_BLOCK}|{_STRING}|(?<![0-9a-fA-F]){_CHARACTER})"
+    r"|(?P<raw>(?:u8|[uUL])?\bR\"[^ ()\\\t\v\f\n\"]{0,16}\()",
+    re.S,
+)
+
+
+class Token(NamedTuple):
+    """One preprocessing token. kind: name, number, text, op, or empty for the place of an argument without tokens;
+    spaced: whether white space stands before it; painted: whether it is a macro's name that is never expanded again.
+    """
+
+    text: str
+    kind: str
+    spaced: bool = False
+    painted: bool = False
+
+
+class _Raw:
+    """Finds where raw strings end; gives up on a text full of those that do not."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.left = MOST_RAW
+
+    def end(self, opened: str, past: int) -> int:
+        """Where a raw string ends whose opening `R"delimiter(` ends at a place; -1 where it has no end."""
+        if not self.left:
+            return -1
+        close = f'){opened[opened.index(chr(34)) + 1 : -1]}"'
+        at = self.text.find(close, past)
+        self.left -= at < 0
+        return at + len(close) if at >= 0 else -1
+
+
+def tokens(text: str) -> list[Token]:
+    """The preprocessing tokens of a piece of text without directives.
+
+    >>> [token.text for token in tokens("0x4p+1 a->b /* c */ ...")]
+    ['0x4p+1', 'a', '->', 'b', '...']
+    """
+    out: list[Token] = []
+    raw = _Raw(text)
+    at, spaced = 0, False
+    while (found := _TOKEN.match(text, at)) is not None:
+        kind, at = found.lastgroup or "op", found.end()
+        if kind == "space":
+            spaced = True
+            continue
+        word = found[0]
+        if kind == "raw":
+            past = raw.end(word, at)
+            at = past if past >= 0 else found.start() + word.index('"')
+            word = text[found.start() : at]
+            kind = "text" if past >= 0 else "name"
+        out.append(Token(word, kind, spaced))
+        spaced = False
+    return out
+
+
+class Whole(NamedTuple):
+    """A comment, string or directive of a text, and where it stands."""
+
+    kind: str  # comment, text or directive
+    start: int
+    end: int
+
+
+def wholes(text: str) -> Iterator[Whole]:
+    """Comments, strings and directives in the order of a text whose continued lines are joined."""
+    raw, at = _Raw(text), 0
+    while (found := _WHOLE.search(text, at)) is not None:
+        kind, end = found.lastgroup or "", found.end()
+        if kind == "raw":
+            past = raw.end(found[0], end)
+            if past < 0:
+                at = end
+                continue
+            kind, end = "text", past
+        yield Whole(kind, found.start(), end)
+        at = max(end, found.start() + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A text with its continued lines joined; cuts: where something was left out, and how much until there."""
+
+    text: str
+    cuts: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+
+    def original(self, at: int) -> int:
+        """The place in the text before lines were joined of the character at a place."""
+        n = bisect_right(self.cuts, at)
+        return at + (self.lengths[n - 1] if n else 0)
+
+    def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The parts of a stretch that were left whole."""
+        n = bisect_right(self.cuts, start)
+        while n < len(self.cuts) and self.cuts[n] < end:
+            yield start, self.cuts[n]
+            start = self.cuts[n]
+            n += 1
+        if start < end:
+            yield start, end
+
+
+def join(text: str) -> Joined:
+    """Join the lines that a backslash continues, but inside raw strings.
+
+    >>> join("0x40\\\\\\n00").text
+    '0x4000'
+    """
+    if "\\" not in text or not _SPLICE.search(text):
+        return Joined(text)
+    kept: list[tuple[int, int]] = []  # raw strings
+    if 'R"' in text:
+        raw, at = _Raw(text), 0
+        while (found := _CONTINUED.search(text, at)) is not None:
+            at = found.end()
+            if found.lastgroup == "raw" and (past := raw.end(found[0], at)) >= 0:
+                kept.append((found.start(), past))
+                at = past
+    out: list[str] = []
+    cuts: list[int] = []
+    lengths: list[int] = []
+    start = length = removed = n = 0
+    for splice in _SPLICE.finditer(text):
+        while n < len(kept) and kept[n][1] <= splice.start():
+            n += 1
+        if n < len(kept) and kept[n][0] <= splice.start():
+            continue
+        out.append(text[start : splice.start()])
+        length += splice.start() - start
+        start = splice.end()
+        removed += splice.end() - splice.start()
+        if cuts and cuts[-1] == length:
+            lengths[-1] = removed
+        else:
+            cuts.append(length)
+            lengths.append(removed)
+    return Joined("".join(out) + text[start:], tuple(cuts), tuple(lengths))

@@ -1,0 +1,357 @@
+"""Macros of C++, expanded as gcc does: arguments first, then the replacement rescanned with the macro's name painted.
+
+Source: C++17, [cpp.replace]; C++20's __VA_OPT__; gcc's named rest (`args...`) and its `, ## __VA_ARGS__`. All work is
+counted: a use that takes more steps than it may, or makes more tokens, is not expanded at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from layouts.deadline import check_deadline
+from layouts.reader.code.lexing import Token, tokens
+
+MOST_USE = 30_000  # steps of one use of a macro
+MOST_STEPS = 300_000  # of all uses in a text
+MOST_TOKENS = 20_000  # that one use may make
+MOST_TEXT = 1 << 16  # characters of them
+MOST_NESTED = 48  # uses in arguments of one another
+_EMPTY = Token("", "empty")
+_ALONE = frozenset("()[]{};,?~")  # never part of a longer token
+_REST = "__VA_ARGS__"
+
+
+class TooLongError(Exception):
+    """An expansion that takes more than it may, or means something that is not read."""
+
+
+class Steps:
+    """Counts the work of preprocessing a text."""
+
+    def __init__(self, most: int = MOST_STEPS) -> None:
+        self.left = most
+        self.use = MOST_USE
+
+    def begin(self) -> None:
+        """Begin one use of a macro."""
+        self.use = MOST_USE
+
+    def spend(self, steps: int = 1) -> None:
+        """Count steps of one expansion; TooLongError beyond its share."""
+        check_deadline()
+        self.left -= steps
+        self.use -= steps
+        if self.left < 0 or self.use < 0:
+            raise TooLongError
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro: its parameters (None: it takes no arguments), its replacement; rest: what the last parameter is called
+    that takes all further arguments, "" where there is none.
+    """
+
+    parameters: tuple[str, ...] | None
+    body: tuple[Token, ...]
+    rest: str = ""
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What two definitions that mean the same have in common."""
+        return self.parameters, self.rest, tuple(token.text for token in self.body)
+
+
+def define(found: list[Token]) -> tuple[str, Macro] | None:
+    """The macro that the tokens after `#define` define; None where they define none.
+
+    >>> define(tokens("F(a, b...) a ## b"))[1].parameters, define(tokens("F (a)"))[1].parameters
+    (('a', 'b'), None)
+    """
+    if not found or found[0].kind != "name":
+        return None
+    name, rest = found[0].text, ""
+    if len(found) < 2 or found[1].text != "(" or found[1].spaced:
+        return name, Macro(None, tuple(found[1:]))
+    parameters: list[str] = []
+    at = 2
+    while at < len(found) and found[at].text != ")":
+        word = found[at]
+        if word.text == "...":
+            rest = _REST
+            parameters.append(rest)
+        elif word.kind == "name":
+            parameters.append(word.text)
+            if at + 1 < len(found) and found[at + 1].text == "...":
+                rest = word.text
+        elif word.text != ",":
+            return None
+        at += 2 if word.kind == "name" and rest == word.text else 1
+    return (name, Macro(tuple(parameters), tuple(found[at + 1 :]), rest)) if at < len(found) else None
+
+
+@dataclass(slots=True)
+class _Context:
+    """Tokens that are read before those below them; macro: the one they replace."""
+
+    tokens: list[Token]
+    at: int = 0
+    macro: str = ""
+
+
+class _Argument:
+    """What a macro is given for a parameter: as it stands, and expanded when that is asked."""
+
+    def __init__(self, own: Expander, plain: list[Token], omitted: bool = False) -> None:
+        self.own = own
+        self.plain = plain
+        self.omitted = omitted
+        self.full: list[Token] | None = None
+
+    def expanded(self) -> list[Token]:
+        if self.full is None:
+            self.full = self.own.all_of(self.plain)
+        return self.full
+
+
+class Expander:
+    """Expands uses of the macros of a table, which its owner may change between them. builtin: a name that has another
+    meaning at every place (__LINE__) → its token.
+    """
+
+    def __init__(self, macros: Mapping[str, Macro], steps: Steps) -> None:
+        self.macros = macros
+        self.steps = steps
+        self.builtin: dict[str, Callable[[], Token]] = {}
+        self.disabled: list[str] = []  # macros whose replacement is being read
+        self.off: set[str] = set()
+        self.nested = 0
+
+    def all_of(self, given: Iterable[Token]) -> list[Token]:
+        """Tokens with every macro in them expanded; TooLongError where that takes too much."""
+        if self.nested >= MOST_NESTED:
+            raise TooLongError
+        self.nested += 1
+        known = len(self.disabled)
+        stack = [_Context(list(given))]
+        out: list[Token] = []
+        try:
+            while (token := self._next(stack)) is not None:
+                if token.kind == "name" and not token.painted and self._entered(token, stack):
+                    continue
+                out.append(token)
+                if len(out) > MOST_TOKENS:
+                    raise TooLongError
+        finally:
+            self.nested -= 1
+            del self.disabled[known:]
+            self.off = set(self.disabled)
+        return out
+
+    def _next(self, stack: list[_Context]) -> Token | None:
+        """The next token of what is being read; contexts that are read to their end are left."""
+        self.steps.spend()
+        while stack:
+            top = stack[-1]
+            if top.at < len(top.tokens):
+                token = top.tokens[top.at]
+                top.at += 1
+                if token.kind == "name" and token.text in self.off and not token.painted:
+                    return token._replace(painted=True)
+                return token
+            if len(stack) == 1:
+                return None
+            self._leave(stack)
+        return None
+
+    def _leave(self, stack: list[_Context]) -> None:
+        macro = stack.pop().macro
+        if macro:
+            self.disabled.pop()  # what is read last is left first
+            self.off.discard(macro)
+
+    def _entered(self, token: Token, stack: list[_Context]) -> bool:
+        """Whether a name is a use of a macro, whose replacement is read next."""
+        macro = self.macros.get(token.text)
+        if macro is None:
+            if token.text in self.builtin:
+                stack.append(_Context([self.builtin[token.text]()._replace(spaced=token.spaced)]))
+                return True
+            return False
+        if macro.parameters is None:
+            made = self._pasted(list(macro.body), {})
+        else:
+            if not self._opens(stack):
+                return False
+            made = self._replaced(macro, self._given(macro, stack))
+        if made:
+            made[0] = made[0]._replace(spaced=token.spaced)
+        self.disabled.append(token.text)
+        self.off.add(token.text)
+        stack.append(_Context(made, 0, token.text))
+        return True
+
+    def _opens(self, stack: list[_Context]) -> bool:
+        """Whether an opening bracket comes next; it is read, and contexts that end before it are left."""
+        while stack[-1].at >= len(stack[-1].tokens) and len(stack) > 1:
+            self.steps.spend()
+            self._leave(stack)
+        top = stack[-1]
+        if top.at < len(top.tokens) and top.tokens[top.at].text == "(":
+            top.at += 1
+            return True
+        return False
+
+    def _given(self, macro: Macro, stack: list[_Context]) -> list[list[Token]]:
+        """The arguments up to the closing bracket."""
+        out: list[list[Token]] = [[]]
+        depth = 0
+        names = macro.parameters or ()
+        while (token := self._next(stack)) is not None:
+            if token.text == "(":
+                depth += 1
+            elif token.text == ")":
+                if not depth:
+                    if len(out) == 1 and not out[0] and not names:
+                        return []
+                    return out
+                depth -= 1
+            elif token.text == "," and not depth and not (macro.rest and len(out) == len(names)):
+                out.append([])
+                continue
+            out[-1].append(token)
+        raise TooLongError  # the bracket is not closed here
+
+    # replacement -----------------------------------------------------------------------------------------------------
+
+    def _replaced(self, macro: Macro, given: list[list[Token]]) -> list[Token]:
+        names = macro.parameters or ()
+        if len(given) != len(names) and not (macro.rest and len(given) == len(names) - 1):
+            raise TooLongError  # C++ refuses such a use
+        arguments = {name: _Argument(self, plain) for name, plain in zip(names, given, strict=False)}
+        if macro.rest and (len(given) < len(names) or (len(names) == 1 and not given[0])):
+            arguments[macro.rest] = _Argument(self, [], True)
+        return self._pasted(self._options(list(macro.body), macro, arguments), arguments, macro.rest)
+
+    def _options(self, body: list[Token], macro: Macro, arguments: dict[str, _Argument]) -> list[Token]:
+        """A replacement whose __VA_OPT__(…) are decided."""
+        if not macro.rest or not any(token.text == "__VA_OPT__" for token in body):
+            return body
+        out: list[Token] = []
+        at = 0
+        while at < len(body):
+            token = body[at]
+            if token.text != "__VA_OPT__" or at + 1 >= len(body) or body[at + 1].text != "(":
+                out.append(token)
+                at += 1
+                continue
+            if out and out[-1].text in ("#", "##"):
+                raise TooLongError
+            depth, past = 0, at + 1
+            while past < len(body):
+                depth += (body[past].text == "(") - (body[past].text == ")")
+                past += 1
+                if not depth:
+                    break
+            if past < len(body) and body[past].text == "##":
+                raise TooLongError
+            if arguments[macro.rest].expanded():
+                inner = body[at + 2 : past - 1]
+                out += [inner[0]._replace(spaced=token.spaced), *inner[1:]] if inner else []
+            at = past
+        return out
+
+    def _pasted(self, body: list[Token], arguments: Mapping[str, _Argument], rest: str = "") -> list[Token]:
+        """A replacement with its arguments put in, # and ## carried out."""
+        out: list[Token] = []
+        at, paste = 0, False
+        while at < len(body):
+            token = body[at]
+            self.steps.spend()
+            if token.text == "##" and at and token.kind == "op":
+                paste = True
+                at += 1
+                continue
+            beside = paste or (at + 1 < len(body) and body[at + 1].text == "##")
+            text = body[at + 1].text if at + 1 < len(body) else ""
+            if token.text == "#" and arguments and text in arguments:
+                part = [Token(_spelled(arguments[text].plain), "text", token.spaced)]
+                at += 1
+            elif token.kind == "name" and token.text in arguments:
+                argument = arguments[token.text]
+                swallows = paste and rest == token.text and bool(out) and out[-1].text == ","
+                if swallows and argument.omitted:  # gcc's `, ## __VA_ARGS__`
+                    out.pop()
+                    out.append(_EMPTY)
+                    paste = False
+                    at += 1
+                    continue
+                part = list(argument.plain if beside else argument.expanded())
+                self.steps.spend(len(part))
+                if swallows:
+                    paste = False
+                part = part or ([_EMPTY] if beside else [])
+                if part:
+                    part[0] = part[0]._replace(spaced=token.spaced)
+            else:
+                part = [token]
+            if paste and out and part:
+                out[-1:] = _joined(out[-1], part.pop(0))
+            out += part
+            if len(out) > MOST_TOKENS:
+                raise TooLongError
+            paste = False
+            at += 1
+        return [token for token in out if token.kind != "empty"]
+
+
+def _joined(left: Token, right: Token) -> list[Token]:
+    """left ## right; both where they make no token, which C++ refuses."""
+    if left.kind == "empty" or right.kind == "empty":
+        one = right if left.kind == "empty" else left
+        return [one._replace(spaced=left.spaced)]
+    made = tokens(left.text + right.text)
+    if len(made) != 1 or len(made[0].text) > MOST_TEXT:
+        raise TooLongError
+    return [made[0]._replace(spaced=left.spaced)]
+
+
+def _spelled(plain: list[Token]) -> str:
+    """#argument: a string of its spelling."""
+    out: list[str] = []
+    for n, token in enumerate(plain):
+        word = token.text
+        if token.kind == "text":
+            word = word.replace("\\", "\\\\").replace('"', '\\"')
+        out.append((" " if token.spaced and n else "") + word)
+    if sum(map(len, out)) > MOST_TEXT:
+        raise TooLongError
+    return '"' + "".join(out) + '"'
+
+
+def spelled(made: list[Token]) -> str:
+    """Tokens as text, those apart that would read as another side by side. TooLongError beyond MOST_TEXT.
+
+    >>> spelled([Token("-", "op"), Token("-", "op"), Token("x", "name"), Token("1", "number", True)])
+    '- -x 1'
+    """
+    if sum(len(token.text) + 1 for token in made) > MOST_TEXT:
+        raise TooLongError
+    out: list[str] = []
+    before = Token("", "empty")
+    for token in made:
+        if token.spaced or (before.kind != "empty" and _touch(before, token)):
+            out.append(" ")
+        out.append(token.text)
+        before = token
+    return "".join(out)
+
+
+def _touch(left: Token, right: Token) -> bool:
+    """Whether two tokens side by side read as one."""
+    words = ("name", "number", "text")
+    if left.kind in words and right.kind in words:
+        return True
+    if left.kind == "op" and right.kind == "op":
+        return left.text not in _ALONE and right.text not in _ALONE
+    return (left.kind == "number" and right.text in "+-.") or (left.text == "." and right.kind == "number")

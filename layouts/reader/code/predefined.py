@@ -1,0 +1,88 @@
+"""What is known of macros that a text does not define: nvcc's own, and those that ask for the device a kernel is for.
+
+Sources: nvcc's documentation (__NVCC__, __CUDACC__, __CUDACC_RTC__, __CUDA_ARCH__); nvcc 12 and 13 compile C++17 by
+default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from layouts.reader.code.conditions import Node, Value, names
+
+CPLUSPLUS = 201703
+NOT_DEFINED, HAS = "not defined", "defined"  # values of those that have no number
+DEFINED: Mapping[str, tuple[int, str]] = {
+    "__cplusplus": (CPLUSPLUS, "nvcc's default"),
+    "__CUDACC__": (1, "nvcc defines it"),
+    "__NVCC__": (1, "nvcc defines it"),
+}
+UNDEFINED = frozenset(("__CUDACC_RTC__",))  # of NVRTC, which is not nvcc
+ARCHITECTURE = "__CUDA_ARCH__"
+HOPPER, BLACKWELL = 900, 1000
+# Macros that ask for a device, a feature or a version that any reader of such a text has.
+_FEATURE = re.compile(r"CUDA|SM_?\d|(?<![A-Z])ARCH(?![A-Z])|HOPPER|BLACKWELL")
+_BLACKWELL = re.compile(r"tcgen05|UMMA|SM100|sm_100")
+_HOPPER = re.compile(r"wgmma|GMMA::|SM90_|sm_90|warpgroup")
+# Names that belong to the compiler, whatever a text says of them.
+_RESERVED = re.compile(r"__|_[A-Z]|NDEBUG$|(?:WIN32|WIN64|linux|unix)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Presumed:
+    """What is taken of a macro that the text does not define, and decides a branch of it: its value, why, and where."""
+
+    name: str
+    value: str
+    why: str
+    at: int
+
+    @property
+    def said(self) -> str:
+        return f"Taken: {self.name} is {self.value} ({self.why})."
+
+
+def spelled(name: str, value: Value) -> str:
+    """The value of a macro that nvcc defines, as its documentation has it."""
+    return f"{value.number}L" if name == "__cplusplus" else str(value.number)
+
+
+def is_feature(name: str) -> bool:
+    """Whether a macro asks for a device, a feature of it, or a version of CUDA."""
+    return _FEATURE.search(name) is not None
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a macro belongs to the compiler or to the C library."""
+    return _RESERVED.match(name) is not None
+
+
+def architecture(text: str) -> int | None:
+    """__CUDA_ARCH__ of the device that a text is for; None where it is for several."""
+    if not _BLACKWELL.search(text):
+        return HOPPER
+    return None if _HOPPER.search(text) else BLACKWELL
+
+
+def by_feature(node: Node, known: frozenset[str] = frozenset()) -> bool | None:
+    """Whether what a condition asks of a feature is taken to hold: that it is there, and not older than a number."""
+    found = names(node) - known
+    if not found or not all(map(is_feature, found)):
+        return None
+    if node.op == "name":
+        return True
+    if node.op in (">=", ">", "<", "<=") and not names(node.parts[1]):
+        return node.op in (">=", ">")
+    return None
+
+
+def number_of(name: str, arch: int | None) -> tuple[Value, str] | None:
+    """The value of a macro that nvcc defines, and why; None where it is unknown."""
+    if name in DEFINED:
+        value, why = DEFINED[name]
+        return Value(value), why
+    if name == ARCHITECTURE and arch is not None:
+        return Value(arch), "the device that the text is for"
+    return None

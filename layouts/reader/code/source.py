@@ -1,0 +1,74 @@
+"""A text as a C++ parser should see it, each character with its place in the pasted text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from layouts.reader.code.predefined import Presumed
+from layouts.reader.code.word import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text to parse, and where its characters came from: `starts` of the stretches, each (place in the original,
+    its length there, whether it is a copy)."""
+
+    text: str
+    starts: tuple[int, ...]
+    places: tuple[tuple[int, int, bool], ...]
+
+    def original(self, start: int, end: int) -> Span:
+        """The stretch of the pasted text that (start, end) of this text came from."""
+        if len(self.places) == 1 and self.places[0] == (0, len(self.text), True) and end > start:
+            return start, end
+        n = bisect_right(self.starts, start) - 1
+        if n >= 0 and end > start and self.places[n][2] and (n + 1 == len(self.starts) or end <= self.starts[n + 1]):
+            first, length, _ = self.places[n]
+            away = first - self.starts[n]
+            return min(start + away, first + length), min(end - 1 + away, first + length) + 1
+        return self._place(start, False), self._place(max(end - 1, start), True)
+
+    def _place(self, at: int, last: bool) -> int:
+        n = max(bisect_right(self.starts, at) - 1, 0)
+        if not self.places:
+            return at + last
+        start, length, copied = self.places[n]
+        if copied:
+            return min(start + at - self.starts[n], start + length) + last
+        return start + length if last else start
+
+    def holds(self, place: int) -> bool:
+        """Whether the character at a place of the pasted text is in this one."""
+        n = bisect_right(self.places, place, key=lambda one: one[0]) - 1
+        return n >= 0 and place < self.places[n][0] + max(self.places[n][1], 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part of a text that is not read: what and why, in a sentence, and its place."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A text as a C++ parser should see it under one choice of what it leaves open.
+
+    met: the undecided conditions that decide what it says, in their order; failed: whether an #error is met, so that no
+    compiler takes this choice; presumed: what is taken of macros that the text does not define; lost: declarations of
+    the pasted text that are left out of this one.
+    """
+
+    source: Source
+    met: tuple[str, ...] = ()
+    failed: bool = False
+    presumed: tuple[Presumed, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    lost: tuple[Span, ...] = ()
+
+
+def plain(text: str) -> Source:
+    """A text that needs no preprocessor."""
+    return Source(text, (0,), ((0, len(text), True),))

@@ -1,0 +1,389 @@
+"""Which types are the same, what template arguments follow from a function's, and which specialization they choose.
+
+ISO C++20: [temp.deduct.call], [temp.spec.partial], [temp.type]. Every answer is True, False or None: not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from layouts.reader.code import tree
+from layouts.reader.code.values import Array, Cell, Kind, Pack, Pointer, Template, Term, number
+from layouts.reader.code.word import Int
+
+_BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
+
+
+def same_type(one: Kind, two: Kind) -> bool | None:
+    """Whether two types are the same, const and reference included."""
+    if (one.pointers, one.reference, one.const, len(one.dims)) != (
+        two.pointers, two.reference, two.const, len(two.dims),
+    ):  # fmt: skip
+        known = all(_is_known(kind) for kind in (one, two))
+        return False if known else None
+    for mine, other in zip(one.dims, two.dims, strict=True):
+        if mine.known is None or other.known is None:
+            return None
+        if mine.known != other.known:
+            return False
+    if one.whole is not None and two.whole is not None:
+        return one.whole == two.whole
+    if one.record is not None and two.record is not None:
+        return one.record is two.record
+    if one.name.rpartition("::")[2] == two.name.rpartition("::")[2]:
+        return _same_arguments(one.arguments, two.arguments)
+    return False if _is_known(one) and _is_known(two) else None
+
+
+def _same_arguments(one: Sequence[Any], two: Sequence[Any]) -> bool | None:
+    mine, other = flattened(one), flattened(two)
+    if len(mine) != len(other):
+        return False
+    answers = [same_argument(a, b) for a, b in zip(mine, other, strict=True)]
+    return False if False in answers else None if None in answers else True
+
+
+def _is_known(kind: Kind) -> bool:
+    return kind.whole is not None or kind.record is not None or kind.name in _BUILTIN
+
+
+def same_argument(one: Any, two: Any) -> bool | None:
+    """Whether two template arguments are the same: types, values or templates."""
+    if isinstance(one, Kind) and isinstance(two, Kind):
+        return same_type(one, two)
+    if isinstance(one, Template) or isinstance(two, Template):
+        return one is two
+    if isinstance(one, Kind) != isinstance(two, Kind):
+        return None if isinstance(one, Term) or isinstance(two, Term) else False
+    left, right = value_of(one), value_of(two)
+    if left is None or right is None or left.known is None or right.known is None:
+        return None
+    return left.known == right.known
+
+
+def value_of(argument: Any) -> Int | None:
+    """The integer of a template argument."""
+    inner = argument.value if isinstance(argument, Cell) else argument
+    return number(inner) if not isinstance(inner, Kind | Template | Pack) else None
+
+
+@dataclass(slots=True)
+class Match:
+    """What the parameters of a template are bound to while patterns are matched. sure: False once something was not
+    known."""
+
+    names: frozenset[str]
+    packs: frozenset[str]
+    bound: dict[str, Any] = field(default_factory=dict)
+    sure: bool = True
+
+    def bind(self, name: str, value: Any) -> bool:
+        known = self.bound.get(name)
+        if known is None:
+            self.bound[name] = value
+            return True
+        same = same_argument(known, value)
+        if same is None:
+            self.sure = False
+        return same is not False
+
+
+Evaluate = Callable[[tree.Expression, dict[str, Any]], Any]  # an expression with what is bound so far
+
+
+def matcher(parameters: Sequence[tree.Parameter]) -> Match:
+    return Match(
+        frozenset(p.name for p in parameters if p.name), frozenset(p.name for p in parameters if p.pack and p.name)
+    )
+
+
+def match_arguments(
+    match: Match, patterns: Sequence[tree.Expression], given: Sequence[Any], evaluate: Evaluate
+) -> bool:
+    """Match template arguments with patterns; False where they cannot be the same."""
+    flat = flattened(given)
+    for n, pattern in enumerate(patterns):
+        if isinstance(pattern, tree.Unary) and pattern.op == "...":
+            inner = pattern.value
+            if _single(inner) in match.packs:
+                match.bound[_single(inner)] = Pack(flat[n:])
+            else:
+                match.sure = False
+            return True
+        if n >= len(flat) or not match_one(match, pattern, flat[n], evaluate):
+            return False
+    return len(flat) == len(patterns)
+
+
+def flattened(given: Sequence[Any]) -> list[Any]:
+    """Arguments with the items of their packs."""
+    out: list[Any] = []
+    for one in given:
+        out.extend(one) if isinstance(one, Pack) else out.append(one)
+    return out
+
+
+def _single(pattern: tree.Expression) -> str:
+    """The name that a pattern is alone, "" where it is more."""
+    if isinstance(pattern, tree.Type) and (pattern.pointers or pattern.reference or pattern.dims or pattern.const):
+        return ""
+    if isinstance(pattern, tree.Type | tree.Name) and len(pattern.path) == 1 and pattern.path[0][1] is None:
+        return pattern.path[0][0]
+    return ""
+
+
+def mentions(pattern: Any, names: frozenset[str]) -> bool:
+    """Whether an expression or type has one of these names in it."""
+    if isinstance(pattern, tree.Type | tree.Name):
+        inner = pattern.dims if isinstance(pattern, tree.Type) else ()
+        return any(
+            part in names or any(mentions(one, names) for one in given or ()) for part, given in pattern.path
+        ) or any(mentions(one, names) for one in inner)
+    if isinstance(pattern, tree.Node):
+        return any(mentions(getattr(pattern, slot), names) for slot in type(pattern).__slots__ if slot != "span")
+    if isinstance(pattern, tuple):
+        return any(mentions(one, names) for one in pattern)
+    return False
+
+
+def match_one(match: Match, pattern: tree.Expression, value: Any, evaluate: Evaluate) -> bool:
+    """Match one template argument, or the type of a function's argument, with its pattern."""
+    name = _single(pattern)
+    if name in match.names:
+        return match.bind(name, value)
+    if not mentions(pattern, match.names):
+        same = same_argument(evaluate(pattern, match.bound), value)
+        if same is None:
+            match.sure = False
+        return same is not False
+    if not isinstance(pattern, tree.Type | tree.Name):
+        match.sure = False  # N + 1: not deduced
+        return True
+    if not isinstance(value, Kind):
+        return _match_template_name(match, pattern, value)
+    if isinstance(pattern, tree.Type):
+        if pattern.const and not value.const:
+            return _unknown_unless(match, value)
+        stripped = _stripped(pattern, value)
+        if stripped is None:
+            return _unknown_unless(match, value)
+        for size, dim in zip(pattern.dims, value.dims, strict=False):
+            if size is not None and not match_one(match, size, dim, evaluate):
+                return False
+        value = stripped
+        bare = tree.Type(pattern.path, span=pattern.span)
+        if (name := _single(bare)) in match.names:
+            return match.bind(name, value)
+    return _match_path(match, pattern.path, value, evaluate)
+
+
+def _unknown_unless(match: Match, value: Kind) -> bool:
+    """False for a type that is known, so that it cannot be the pattern's."""
+    if _is_known(value) or value.pointers:
+        return False
+    match.sure = False
+    return True
+
+
+def _stripped(pattern: tree.Type, value: Kind) -> Kind | None:
+    """A type without the pointers, reference, const and sizes of a pattern; None where it has other ones."""
+    if pattern.pointers > value.pointers or len(pattern.dims) > len(value.dims):
+        return None
+    if pattern.reference != value.reference:
+        return None
+    return replace(
+        value, pointers=value.pointers - pattern.pointers, reference="", dims=value.dims[len(pattern.dims) :],
+        const=value.const and not pattern.const,
+    )  # fmt: skip
+
+
+def _match_template_name(match: Match, pattern: tree.Type | tree.Name, value: Any) -> bool:
+    match.sure = False
+    return not isinstance(value, Int) or len(pattern.path) == 1
+
+
+def _match_path(match: Match, path: tree.Path, value: Kind, evaluate: Evaluate) -> bool:
+    """S<T, N> against an instance of a template."""
+    head, given = path[-1]
+    if given is None or any(inner is not None for _, inner in path[:-1]):
+        match.sure = False  # typename T::type: not deduced
+        return True
+    record = value.record
+    while record is not None:
+        template = record.template
+        if isinstance(template, Template) and head in match.names:
+            if not match.bind(head, template):
+                return False
+            return match_arguments(match, given, record.arguments, evaluate)
+        if isinstance(template, Template) and template.decl.name == head:
+            return match_arguments(match, given, record.arguments, evaluate)
+        record = record.bases[0] if len(record.bases) == 1 else None
+    if value.record is not None or value.whole is not None:
+        return False
+    if value.name.rpartition("::")[2] == head and value.arguments:
+        return match_arguments(match, given, value.arguments, evaluate)
+    match.sure = False
+    return True
+
+
+# specializations ------------------------------------------------------------------------------------------------------
+
+
+def choose_special(
+    specials: Sequence[tree.Struct | tree.Declare], given: Sequence[Any], evaluate: Evaluate
+) -> tuple[Any, dict[str, Any]] | None:
+    """Return the specialization that arguments choose and what its parameters are bound to; (None, {}) for the primary
+    template, None where that is not known.
+    """
+    fitting: list[tuple[Any, dict[str, Any]]] = []
+    unsure = False
+    for special in specials:
+        match = matcher(special.templates)
+        if not match_arguments(match, special.specialized or (), given, evaluate):
+            continue
+        if not match.sure:
+            unsure = True
+        else:
+            fitting.append((special, match.bound))
+    if unsure:
+        return None
+    if len(fitting) < 2:
+        return fitting[0] if fitting else (None, {})
+    best = [one for one in fitting if all(one is two or more_special(one[0], two[0]) for two in fitting)]
+    return best[0] if len(best) == 1 else None
+
+
+def more_special(one: tree.Struct | tree.Declare, two: tree.Struct | tree.Declare) -> bool:
+    """Whether one specialization's pattern fits another's, and not the other way round."""
+    return fits_pattern(
+        one.specialized or (), one.templates, two.specialized or (), two.templates
+    ) and not fits_pattern(two.specialized or (), two.templates, one.specialized or (), one.templates)
+
+
+def fits_pattern(
+    given: Sequence[tree.Expression], own: Sequence[tree.Parameter], patterns: Sequence[tree.Expression],
+    parameters: Sequence[tree.Parameter],
+) -> bool:  # fmt: skip
+    """Whether patterns with their own parameters, taken as types of their own, match other patterns."""
+    names = frozenset(p.name for p in parameters)
+    bound: dict[str, str] = {}
+
+    def fit(one: Any, pattern: Any) -> bool:
+        if isinstance(pattern, tree.Unary) and pattern.op == "...":
+            return True
+        if isinstance(one, tree.Unary) and one.op == "...":
+            return False
+        name = _single(pattern) if isinstance(pattern, tree.Expression) else ""
+        if name in names:
+            text = _text(one)
+            return bound.setdefault(name, text) == text
+        if isinstance(pattern, tree.Type | tree.Name) and isinstance(one, tree.Type | tree.Name):
+            mine = _shape(one)
+            other = _shape(pattern)
+            if other[0] > mine[0] or (other[1] and mine[1] != other[1]) or (other[2] and not mine[2]):
+                return False
+            rest = (mine[0] - other[0], mine[1] if not other[1] else "", mine[2] and not other[2])
+            if len(pattern.path) == 1 and pattern.path[0][1] is None and pattern.path[0][0] in names:
+                text = f"{rest} {_path_text(one.path)}"
+                return bound.setdefault(pattern.path[0][0], text) == text
+            if rest != (0, "", False) or len(one.path) != len(pattern.path):
+                return False
+            for (left, left_given), (right, right_given) in zip(one.path, pattern.path, strict=True):
+                if left != right and right not in names:
+                    return False
+                if (left_given is None) != (right_given is None):
+                    return False
+                if not all_fit(left_given or (), right_given or ()):
+                    return False
+            return True
+        return _text(one) == _text(pattern)
+
+    def all_fit(left: Sequence[Any], right: Sequence[Any]) -> bool:
+        if right and isinstance(right[-1], tree.Unary) and right[-1].op == "...":
+            return len(left) >= len(right) - 1 and all(map(fit, left, right[:-1]))
+        return len(left) == len(right) and all(map(fit, left, right))
+
+    return all_fit(given, patterns)
+
+
+def _shape(one: tree.Type | tree.Name) -> tuple[int, str, bool]:
+    if isinstance(one, tree.Type):
+        return one.pointers + len(one.dims), one.reference, one.const
+    return 0, "", False
+
+
+def _path_text(path: tree.Path) -> str:
+    return "::".join(
+        name + ("" if given is None else f"<{', '.join(_text(one) for one in given)}>") for name, given in path
+    )
+
+
+def text_of(one: Any) -> str:
+    """Return an expression or type as text that does not depend on where it stands."""
+    return _text(one)
+
+
+def _text(one: Any) -> str:
+    """An expression as text without its places."""
+    if isinstance(one, tree.Name | tree.Type):
+        pointers, reference, const = _shape(one)
+        return f"{'const ' * const}{_path_text(one.path)}{'*' * pointers}{reference}"
+    if isinstance(one, tree.Num):
+        return str(one.value)
+    if isinstance(one, tree.Node):
+        parts = (getattr(one, slot) for slot in type(one).__slots__ if slot != "span")
+        return f"{type(one).__name__}({', '.join(map(_text, parts))})"
+    if isinstance(one, tuple):
+        return f"({', '.join(map(_text, one))})"
+    return str(one)
+
+
+def signature(function: tree.Function) -> str:
+    """A text that two declarations of the same function share: its templates and the types of its parameters."""
+    names = {p.name: f"#{n}" for n, p in enumerate(function.templates) if p.name}
+
+    def renamed(one: Any) -> str:
+        text = _text(one)
+        for name, new in names.items():
+            text = _replaced(text, name, new)
+        return text
+
+    kinds = [renamed(p.type) + "..." * p.pack for p in function.parameters]
+    heads = [f"{p.is_type}{renamed(p.type)}" for p in function.templates]
+    constraint = renamed(function.constraint) if function.constraint else ""
+    returns = renamed(function.returns) if function.templates else ""
+    return f"{heads} {kinds} {function.const} {constraint} {returns} {_text(function.specialized)}"
+
+
+def _replaced(text: str, name: str, new: str) -> str:
+    import re
+
+    return re.sub(rf"\b{re.escape(name)}\b", new, text)
+
+
+# the types of values --------------------------------------------------------------------------------------------------
+
+
+def kind_of(value: Any) -> Kind | None:
+    """Return the type of a value, None where it is not known."""
+    if isinstance(value, Int):
+        return Kind(value.type.name, value.type, value.type.bits or None)
+    if isinstance(value, Pointer):
+        e = value.element
+        return None if e is None else replace(e, pointers=e.pointers + 1, reference="", const=False)
+    if isinstance(value, Array):
+        if isinstance(value.typed, Kind):
+            return value.typed
+        e = value.element
+        return None if e is None else replace(e, dims=(Int(len(value.cells)), *e.dims))
+    if isinstance(value, Kind):
+        return value
+    return None
+
+
+__all__ = [
+    "Match", "choose_special", "fits_pattern", "flattened", "kind_of", "match_arguments", "match_one", "matcher",
+    "mentions", "more_special", "same_argument", "same_type", "signature", "text_of", "value_of",
+]  # fmt: skip

@@ -1,0 +1,157 @@
+"""One 64-bit word that code builds: CUTLASS's bit fields assigned one by one, statements or a function that return it.
+
+    desc.bitfield.leading_byte_offset_ = 1024 >> 4; …      what is not assigned is 0, as in `GmmaDescriptor desc{}`
+    uint64_t d = (uint64_t)(1024 >> 4) << 16; d |= …; return d | start;
+
+The evaluator of code computes it, whatever its variables are called. One value may be left open, the address that the
+start field is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from layouts.c_integers import ULONG
+from layouts.errors import LayoutError
+from layouts.expression import LONGEST
+from layouts.reader.code import cxx, tree
+from layouts.reader.code.evaluate import BUDGET, new_machine
+from layouts.reader.code.expressions import BudgetError
+from layouts.reader.code.machine import DEFINITIONS, Machine
+from layouts.reader.code.paths import Left
+from layouts.reader.code.places import PLACES
+from layouts.reader.code.preprocess import prepare
+from layouts.reader.code.values import Cell, Object, Scope, Term, number
+from layouts.reader.code.word import FIELD_BITS, FIELD_SHIFT, Int, convert
+from layouts.reading import shown
+
+HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltWord:
+    """A word that code builds. start: the symbol whose address its start field takes, "" where the start is a number
+    (else 0 in word). notices: what to look at in the code.
+    """
+
+    word: int
+    start: str = ""
+    notices: tuple[str, ...] = ()
+
+
+def built_word(text: str, field: str = "descriptor") -> BuiltWord:
+    """Return the word that code builds; LayoutError says what is left open beside the start.
+
+    >>> start = "desc.bitfield.start_address_ = cast_smem_ptr_to_uint(smem) >> 4;"
+    >>> built = built_word(f"{start} desc.bitfield.layout_type_ = 1;")
+    >>> hex(built.word), built.start
+    ('0x4000000000000000', 'smem')
+    """
+    if len(text) > LONGEST:
+        raise LayoutError("bad_word", f"The code has {len(text)} characters.", f"At most {LONGEST}.", field)
+    machine, value = _run(text, field)
+    given = number(value)
+    if given is None or (isinstance(value, Term) and value.kind is None):
+        raise _refused(f"'{shown(str(value), 60)}' has no value" if value is not None else "nothing is returned", field)
+    notices = tuple(dict.fromkeys(one.message for one in machine.warned.values()))
+    whole = convert(given, ULONG) if given.type.bits < ULONG.bits else given
+    if whole.known is not None:
+        return BuiltWord(whole.known & ULONG.mask, "", notices)
+    return BuiltWord(whole.const & ULONG.mask, _start(whole, field), notices)
+
+
+def _refused(why: str, field: str, hint: str = HINT) -> LayoutError:
+    return LayoutError("bad_word", f"The code is not understood: {why}.", hint, field)
+
+
+def _start(value: Int, field: str) -> str:
+    """The address that a word's start field is made of, where nothing else is open."""
+    names = list(dict.fromkeys(str(piece.source) for piece in value.pieces))
+    one = value.pieces[0]
+    if len(value.pieces) > 1 or one.low >= FIELD_BITS:
+        raise _refused(f"{shown(', '.join(names), 80)}: no value", field, "Only the start address may be left open.")
+    if one.low or one.shift != FIELD_SHIFT or value.const & ((1 << FIELD_BITS) - 1):
+        raise _refused(
+            f"the start field is not bits {FIELD_SHIFT} and up of the address '{shown(names[0], 60)}'",
+            field,
+            "The start field is (address & 0x3FFFF) >> 4 in bits 0 to 13.",
+        )
+    return names[0]
+
+
+def _run(text: str, field: str) -> tuple[Machine, Any]:
+    """The evaluation of a text, and the one value it comes to."""
+    text = text.rstrip()
+    if ";" not in text and "{" not in text and not text.lstrip().startswith("return"):
+        text = f"return {text}"
+    text = text if text[-1:] in (";", "}") else f"{text};"
+    source = prepare(text)
+    if not cxx.well_formed(source):
+        raise _refused("a part of it is not C++", field)
+    body = cxx.read(source)
+    machine, scope = new_machine(text, BUDGET)
+    try:
+        for statement in body:
+            machine.define(statement, scope)
+        value = _loose(machine, body, scope, field)
+        functions = [one for one in body if isinstance(one, tree.Function)]
+        for function in functions if value is None else ():
+            if id(function) not in machine.called:
+                value = machine.entry(function, scope)
+    except (BudgetError, RecursionError):
+        raise _refused("it takes too many steps", field, "Paste only what builds the word.") from None
+    return machine, value
+
+
+def _loose(machine: Machine, body: tuple[tree.Statement, ...], scope: Scope, field: str) -> Any:
+    """What the lines outside every function return; else the last expression, the object whose bits they assign, or the
+    variable that they write last.
+    """
+    last: Any = None
+    written: list[str] = []
+    for statement in body:
+        if isinstance(statement, DEFINITIONS):
+            continue
+        if isinstance(statement, tree.Do) and not isinstance(statement.value, tree.Assign | tree.Member):
+            last = machine.value(statement.value, scope)
+            continue
+        _check_target(machine, statement, scope, field)
+        left = machine.execute(statement, scope)
+        if isinstance(left, Left) and left.word == "return":
+            return left.value
+        written += _names(statement)
+    if last is not None or not written:
+        return last
+    cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
+    assigned = {name for statement in body if isinstance(statement, tree.Do) for name in _names(statement)}
+    objects = [name for name, cell in cells.items() if isinstance(cell.value, Object) and name in assigned]
+    if len(objects) > 1:
+        told = " and ".join(sorted(objects))
+        raise _refused(f"it builds {len(objects)} descriptors, {told}", field, "Paste one of them.")
+    chosen = cells.get(objects[0] if objects else written[-1])
+    return chosen.value if chosen is not None and (objects or not isinstance(chosen.value, Object)) else None
+
+
+def _check_target(machine: Machine, statement: tree.Statement, scope: Scope, field: str) -> None:
+    """Refuse an assignment to a member that is none, or that changes a variable without a value."""
+    if not isinstance(statement, tree.Do) or not isinstance(statement.value, tree.Assign):
+        return
+    target = statement.value.target
+    if isinstance(target, tree.Member) and not isinstance(machine.place(target, scope), PLACES):
+        raise _refused(f"'{shown(target.name)}' is not a member of the descriptor's bit field", field)
+    if isinstance(target, tree.Name) and statement.value.op and machine.resolve(target.path, scope) is None:
+        raise _refused(f"'{shown(target.last)}' has no value before it is changed", field)
+
+
+def _names(statement: tree.Statement) -> Iterator[str]:
+    """The variable that a statement declares or writes."""
+    if isinstance(statement, tree.Declare) and statement.name:
+        yield statement.name
+    if isinstance(statement, tree.Do) and isinstance(statement.value, tree.Assign):
+        target = statement.value.target
+        while isinstance(target, tree.Member | tree.Index):
+            target = target.value
+        if isinstance(target, tree.Name):
+            yield target.last

@@ -1,0 +1,110 @@
+"""Which variables a statement may write, by its syntax: what is not run must be forgotten all the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from layouts.reader.code import tree
+
+# What a function that only uses its arguments is called: what such a one is given is as it was.
+USES = re.compile(
+    r"mma|gemm|load|store|copy|issue|print|assert|check|sync|wait|arrive|fence|commit|launch|log|fetch|expect|barrier"
+    r"|tma|tensor_?map|tcgen|umma|trap|sleep|visit|dump|show|debug|verify|test|likely|unused|ignore|void|use\b|emit|send|record",
+    re.I,
+)
+
+
+def nodes_of(one: object) -> Iterator[tree.Node]:
+    """A statement and all that is in it; bodies of functions are made where they are reached."""
+    waiting = [one]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+        elif isinstance(node, tree.Deferred):
+            waiting.append(node.make())
+        elif isinstance(node, tree.Node):
+            yield node
+            waiting.extend(getattr(node, slot) for slot in _slots(type(node)))  # type: ignore[arg-type]  # slots
+
+
+@lru_cache(maxsize=64)
+def _slots(kind: Any) -> tuple[str, ...]:
+    return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a statement may do, by its syntax. names: variables that it may write; calls: whether it calls anything;
+    gathered: variables that it changes by an operator other than +; returns, jumps: whether it may end its function, or
+    go to a label.
+    """
+
+    names: frozenset[str]
+    calls: bool
+    gathered: frozenset[str]
+    returns: bool
+    jumps: bool
+
+
+class Summaries:
+    """The summaries of one text's statements, each made once."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[tree.Statement, Summary]] = {}
+
+    def of(self, one: tree.Statement) -> Summary:
+        found = self.known.get(id(one))
+        if found is None:
+            found = self.known[id(one)] = one, summarize(one)
+        return found[1]
+
+
+def summarize(one: tree.Statement) -> Summary:
+    """Return what a statement may do, from one walk over all that is in it."""
+    names: set[str] = set()
+    declared: set[str] = set()
+    gathered: set[str] = set()
+    calls = returns = jumps = False
+    for node in nodes_of(one):
+        match node:
+            case tree.Declare():
+                declared.add(node.name)
+            case tree.Assign():
+                names.add(root_of(node.target))
+                if node.op not in ("", "+"):
+                    gathered.add(root_of(node.target))
+            case tree.Unary(op="&"):
+                names.add(root_of(node.value))
+            case tree.Call():
+                calls = True
+                last = getattr(node.function, "last", "") or getattr(node.function, "name", "")
+                if not USES.search(last):
+                    names.update(root_of(argument) for argument in node.arguments)
+                if isinstance(node.function, tree.Member):
+                    names.add(root_of(node.function.value))
+            case tree.Assembly():
+                names.update(root_of(value) for constraint, value in node.operands if constraint[:1] in "=+")
+            case tree.Unread():
+                calls = True
+            case tree.Return():
+                returns = True
+            case tree.Jump(word="goto"):
+                jumps = True
+    return Summary(frozenset(names - declared - {""}), calls, frozenset(gathered), returns, jumps)
+
+
+def root_of(one: tree.Expression) -> str:
+    """The variable that a place is a part of."""
+    while True:
+        match one:
+            case tree.Member() | tree.Index() | tree.Unary() | tree.Cast():
+                one = one.value
+            case tree.Name():
+                return one.path[0][0]
+            case _:
+                return ""
