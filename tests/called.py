@@ -44,7 +44,6 @@ from layouts.reader import layout as layout_text
 from layouts.render import diagram, kernel, placed
 from layouts.render.tikz import tikz
 from layouts.spelling import read_word
-from layouts.statements import read_code
 from layouts.storage import storage
 from layouts.swizzle import MODES, mode
 from layouts.table.descriptors import WGMMA
@@ -279,26 +278,6 @@ def calls() -> list[Call]:
                 lambda text=text: [hex(read_word(text).word), [n.text for n in read_word(text).warnings]],
             )
         )
-    for text in (
-        "d.bitfield.layout_type_ = 1; d.bitfield.layout_type_ = 2;",
-        "uint64_t d = 0; d |= 1; d |= smem >> 4; return d;", "uint64_t d = 0;",
-        "uint64_t d = (a >> 4) | (b >> 4); return d;", "uint64_t d = (smem >> 4) + (smem >> 4); return d;",
-        "float d = 1; return d;", "uint8_t d = 300; return d;", "return x * 2;", "uint64_t d = undefined(1); return d;",
-        "for (;;) {}", "x" * 70000, "int sbo = 1024 >> 4; uint64_t d = sbo << 32; return d;",
-        "uint32_t d = 1 << 62; return d;", "return;",
-        "d.bitfield.base_offset_ = 9;",
-        "d.bitfield.start_address_ = cast_smem_ptr_to_uint(p) >> 4; d.bitfield.stride_byte_offset_ = 1024;",
-        "uint64_t f(const void* p) { return (__cvta_generic_to_shared(p) & 0x3FFFF) >> 4 | 1ull << 62; }",
-        "return (smem >> 4) << 1;",
-        "d.bitfield.stride_byte_offset_ = 64", "uint64_t d = smem; return d;", "auto d; return d;",
-        "int a = 1, b = 2; return a;", "d.lo = 1;",
-    ):  # fmt: skip
-        out.append(
-            (
-                f"code {text[:90]}",
-                lambda text=text: [hex(read_code(text).word), read_code(text).start, *read_code(text).notices],
-            )
-        )
     for spec in (
         {"kind": "canonical", "swizzle": "128B", "swizzle_by": "tile", "base": 0x410},
         {"kind": "rows", "pitch_bytes": 128, "swizzle": "64B"}, {"kind": "cute", "layout": "(64,64):(64,1)"},
@@ -384,10 +363,6 @@ def calls() -> list[Call]:
         ("two words without order", lambda: hex(read_word("0x00010100 0x40000040").word)),
         ("a tile of its own start off 128 bytes",
         lambda: Tile(16, "K", mode("128B"), 64, 64, base=0x410, swizzle_by="tile").base_offset),
-        *((f"code {text[:80]}", lambda text=text: [hex(read_code(text).word), *read_code(text).notices]) for text in (
-            "uint64_t s = smem >> 4; return s | smem >> 4;", "return (smem >> 4) | (smem >> 7 & 7) << 49;",
-            "uint64_t d; d |= 1; return d;", "x = 5; return x;", "uint64_t d = 1; desc = 2;",
-        )),
     ]  # fmt: skip
     for one in (
         Tile(16, "MN", mode("128B"), 256, 64),

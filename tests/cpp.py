@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def compiler() -> str | None:
     return next((found for name in ("g++", "c++", "clang++") if (found := shutil.which(name))), None)
 
 
-def run(source: str, given: bytes = b"", include: Path | None = None) -> bytes:
+def run(source: str, given: bytes = b"", include: Path | None = None, options: Sequence[str] = ()) -> bytes:
     """Build `source` and run it with `given` at its standard input; what it prints. A build that fails is an
     AssertionError.
     """
@@ -78,15 +79,16 @@ def run(source: str, given: bytes = b"", include: Path | None = None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         text, binary = Path(folder) / "host.cpp", Path(folder) / "host"
         text.write_text(source)
-        options = [
+        every = [
             "-std=c++20",
             "-O0",
             "-w",
             "-fno-strict-aliasing",
             "-pthread",
             *(["-isystem", str(include)] if include else []),
+            *options,
         ]
-        built = subprocess.run([program, *options, str(text), "-o", str(binary)], capture_output=True, text=True)
+        built = subprocess.run([program, *every, str(text), "-o", str(binary)], capture_output=True, text=True)
         assert built.returncode == 0, built.stderr[:3000]
         return subprocess.run([str(binary)], input=given, capture_output=True, check=True, timeout=60).stdout
 

@@ -14,16 +14,16 @@ ROOT = Path(__file__).parents[1]
 
 # The engine: a room imports rooms of lower floors, and its own; table/ and render/ are rooms of several files.
 FLOORS = (
-    "errors causes pasted showing",
+    "c_integers errors causes deadline pasted showing",
     "bits dtypes palette reading swizzle tuples",
-    "banks codec cute format kind npy precedence",
+    "banks c_sizes codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",
     "operand",
     "cutecalls instruction zeromask",
     "pieces refused reuse table view",
     "catalog descriptor qualifiers window",
-    "idesc statements tiling",
+    "idesc tiling",
     "overview scales slices storage tma tmem umma wmma",
     "bound chain compressed copyatom differences epilogue repair scaling tile_map",
     "case feeding plan umma_atom worlds",
@@ -50,8 +50,8 @@ HANDED_OUT = {
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
 # Modules of the standard library, by their whole names.
 ENGINE_STDLIB = set(
-    "__future__ abc bisect collections collections.abc dataclasses difflib enum functools html io itertools json math"
-    " re shlex textwrap typing xml.etree zlib".split()
+    "__future__ abc bisect collections collections.abc contextlib contextvars dataclasses difflib enum functools html"
+    " io itertools json math re shlex textwrap typing xml.etree zlib".split()
 )
 # The only file of the engine that reads: the assembled targets, their SASS and the evidence, all beside it.
 READERS = {"layouts/catalog.py": {"importlib.resources"}}
@@ -224,6 +224,7 @@ KIT_PLAIN = {
 KIT_SERVER = {
     "api": "fastapi starlette", "page": "fastapi starlette markupsafe", "plotly": "",
     "schemas": "pydantic typing_extensions", "wire": "starlette brotli", "work": "",
+    "job": "",
 }  # fmt: skip
 TOP = {
     "cli": ("typer", "kit facts draw forms verbs export"),

@@ -21,8 +21,8 @@ from app.metadata import facts as metadata
 from layouts import banks, catalog, find
 from layouts.errors import LayoutError
 from layouts.planning import plan
+from layouts.reader.code.words import built_word
 from layouts.reading import digits, number, pair, ranges
-from layouts.statements import read_code
 from layouts.storage import KEYS, storage
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
@@ -188,7 +188,7 @@ def test_options_of_programs(a: str, b: str) -> None:
 @COMMON
 @given(near("desc.bitfield.", "start_address_", " = ", "16 >> 4", ";", "return ", "uint64_t d", "(", ")", "|", "smem"))
 def test_code(text: str) -> None:
-    refusal(lambda: read_code(text))
+    refusal(lambda: built_word(text))
     refusal(lambda: memory.parse_descriptor(text))
 
 

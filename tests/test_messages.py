@@ -202,6 +202,7 @@ UNREACHED = {
     "'bad_row'": "a row of a table that is wrong, test_rows and tests.called",
     "The lanes' rows are no sum of bit fields.": "every row of a table has such a sum",
     "No ldmatrix fills": "a form of the page, test_chain_api",
+    "leaves its matrices to": "the engine alone, test_pictures", "'too_deep'": "any door, test_nesting",
     "The worker's answer is of no kind of run": "a worker that answers nonsense, test_worker",
     "stands before any access": "a form of the page, test_banks",
     "'bad_view', f\"view is": "a page's address, tests/browser/test_bench and test_window",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layouts.reader.code.evaluate import evaluate
-from layouts.reader.code.loops import FREE_TURNS, MOST_TURNS
+from layouts.reader.code.loops import FREE_TURNS, MOST_QUIET, MOST_TURNS
 
 CXX = "void f(int n) {{ uint64_t t = 5; uint64_t a[40] = {{}}; {loop} uint64_t desc = t | 1ull << 62; wgmma(desc); }}"
 PYTHON = "def f(n):\n    t = 5\n    {loop}\n    desc = t | 1 << 62\n    wgmma(desc)\n"
@@ -21,9 +21,9 @@ def word(text: str, loop: str) -> int | None:
     ("loop", "wanted"),
     [
         (f"for (int i = 0; i < {MOST_TURNS[0]}; ++i) t += 16;", 5 + 16 * MOST_TURNS[0]),
-        (f"for (int i = 0; i < {MOST_TURNS[0] + 1}; ++i) t += 16;", None),
+        (f"for (int i = 0; i < {MOST_QUIET + 1}; ++i) t += 16;", None),
         (f"int i = 0; do t += 16; while (++i < {MOST_TURNS[0]});", 5 + 16 * MOST_TURNS[0]),
-        (f"int i = 0; do t += 16; while (++i < {MOST_TURNS[0] + 1});", None),
+        (f"int i = 0; do t += 16; while (++i < {MOST_QUIET + 1});", None),
         ("for (int i = 0; i < n; ++i) t += 16;", None),
         ("for (int i = 0; i < n; ++i) { t += 16; break; }", None),
         ("for (int i = 0; i < n; ++i) use(t);", 5),
@@ -32,8 +32,8 @@ def word(text: str, loop: str) -> int | None:
         ("for (int i = 0; i < 2; ++i) for (int k = 0; k < n; ++k) t += 16;", None),
         ("for (int i = 0; i < n; ++i) { int t = 7; t += i; }", 5),
         (f"for (int i = 0; i < {MOST_TURNS[0] + 1}; ++i) a[i] = 9; t = a[0];", 9),
-        (f"for (int i = 0; i < {MOST_TURNS[0] + 1}; ++i) a[i] = 9; t = a[{MOST_TURNS[0]}];", None),
-        (f"for (int i = 0; i < n; ++i) a[i] = 9; t = a[{FREE_TURNS}];", None),
+        (f"for (int i = 0; i < {MOST_TURNS[0] + 1}; ++i) a[i] = 9; t = a[{MOST_TURNS[0]}];", 9),
+        (f"for (int i = 0; i < n; ++i) a[i] = 9; t = a[{FREE_TURNS[0]}];", None),
         ("for (int i = 0; i < 3; ++i) a[i] = 9; t = a[3];", 0),
     ],
 )

@@ -183,6 +183,11 @@ def test_every_example_answers_as_its_schema_says(client: Client, conforms: Conf
     assert {path for path, _, _ in operations(document)} == {*EXAMPLES, *BODIES}
 
 
+def test_the_document_says_when_a_server_is_not_ready(document: dict[str, Any]) -> None:
+    ready = document["paths"]["/readyz"]["get"]
+    assert "503 while every thread is at a long" in ready["description"] and "503" in ready["responses"]
+
+
 def test_instructions_of_every_kind(client: Client, conforms: Conforms) -> None:
     conforms("get", API, client.get(API))
     small = [i for i in catalog.instructions() if i.sizes.get("n", 0) <= 16]

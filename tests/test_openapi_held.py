@@ -9,6 +9,7 @@ from app.main import create_app
 from tests.held import held
 
 WORDS = {"title", "summary", "description", "example", "examples", "default", "enum", "const", "pattern", "required"}
+STATED = (".paths./readyz.get.description:", ".components.schemas.Ready.description:")  # in test_openapi
 LIMITS = {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "type", "$ref"}
 
 
@@ -27,6 +28,6 @@ def said(node: Any, place: str = "") -> Iterator[str]:
 
 def test_every_word_of_the_document_is_held() -> None:
     document = create_app().openapi()
-    lines = [line.replace("\n", " ") for line in said(document)]
+    lines = [line.replace("\n", " ") for line in said(document) if not line.startswith(STATED)]
     assert len(lines) > 2000
     held("openapi", "\n".join(lines) + "\n")

@@ -19,11 +19,14 @@ from app.diagram import forms as pictures
 from app.diagram.options import DIAGRAM
 from app.kit import picture as raster
 from app.kit.media import FORMS
-from layouts import find
+from app.main import create_app
+from layouts import catalog, find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render.diagram import WORDS
 from layouts.render.tikz import tikz
+from layouts.view import figure_of
+from tests.asgi import get, refused
 from tests.client import Client
 from tests.command import lanescope
 
@@ -287,3 +290,35 @@ def test_the_command_writes_the_same_bytes(client: Client, tmp_path: Path) -> No
     assert lanescope("diagram", MMA.ptx, "a", "-o", "/no/such/folder/a.svg").returncode == 2
     assert lanescope("smem", "--output", str(tmp_path / "t.csv")).returncode == 0
     assert (tmp_path / "t.csv").read_text().count("\n") == 64 * 64 + 1
+
+
+PINS = ("1", "0..", ":", "d:", "x:0,0", "d:0", "d:0,0,0", "d:-1,0", "d:99999,0", "d:0,99999")
+OPEN = [i for i in {i.family: i for i in catalog.instructions()}.values() if i.family.issue]  # left to a descriptor
+
+
+@pytest.mark.parametrize("form", ["json", "svg", "txt", "tex", "cu", "md"])
+def test_a_pin_that_is_none_is_refused_by_every_form(form: str) -> None:
+    app = create_app()
+    for found in (MMA, *OPEN[:3]):
+        for pin in PINS:
+            answer = get(app, f"/i/{found.ptx}.{form}?pin={pin}")
+            assert refused(answer) == (422, "bad_option"), (found.ptx, pin)
+
+
+def test_a_pin_that_is_none_is_refused_by_every_family() -> None:
+    app = create_app()
+    for found in {i.family: i for i in catalog.instructions()}.values():
+        assert refused(get(app, f"/i/{found.ptx}.json?pin=1")) == (422, "bad_option"), found.ptx
+
+
+def test_json_takes_the_pin_of_a_picture_that_shows_the_usual_descriptor() -> None:
+    app = create_app()
+    for form in ("json", "svg"):
+        assert get(app, f"/i/tcgen05.mma.cta_group::1.kind::f16.{form}?pin=d:0,0").status == 200
+
+
+def test_matrices_that_a_text_leaves_to_its_descriptor_are_no_figure() -> None:
+    open_text = find("tcgen05.mma.cta_group::1.kind::f16")
+    with pytest.raises(LayoutError, match="leaves its matrices to the instruction descriptor"):
+        figure_of(open_text)
+    assert open_text._repr_svg_() is None

@@ -71,6 +71,38 @@ def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: byte
     assert answer.headers["location"] == sent.decode() and answer.headers["x-at"] == "/i"
 
 
+@pytest.mark.parametrize("root", ["", "/tools/lanescope"])
+@pytest.mark.parametrize("sent", ["", "/tools/lanescope"])
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        ("/smem/", "/smem"), ("/smem//", "/smem"), ("/smem/?mn=64&k=%2F", "/smem?mn=64&k=%2F"), ("/static", "/static/"),
+        ("/api/v1/instructions/", "/api/v1/instructions"),
+        ("/guide/swizzle/?//evil.example", "/guide/swizzle?//evil.example"),
+    ],
+)  # fmt: skip
+def test_a_redirect_of_a_slash_names_a_path_and_no_host(root: str, sent: str, path: str, to: str) -> None:
+    app = create_app(settings=Settings(root_path=root))
+    prefix = sent if root else ""
+    for host in ("evil.example", "evil.example/x?", "evil.example#"):
+        for method in ("GET", "HEAD", "POST"):
+            answer = get(app, prefix + path, method, headers={"host": host, "x-forwarded-host": host})
+            assert (answer.status, answer.headers["location"]) == (307, root + to)
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example", "//evil.example/", "/%5Cevil.example/", "///evil.example/", "//smem/"]
+)
+def test_an_address_that_begins_with_two_slashes_redirects_to_no_host(app: FastAPI, path: str) -> None:
+    app = create_app()
+    app.get("//evil.example")(lambda: None)
+    app.get("//evil.example/x/{rest:path}")(lambda: None)
+    app.get("/\\evil.example")(lambda: None)
+    for asked in (path, path.rstrip("/") + "/x"):
+        location = get(app, asked).headers.get("location", "/")
+        assert location.startswith("/") and not location.startswith(("//", "/\\", "/%5C"))
+
+
 def test_scripts_ask_below_the_prefix() -> None:
     """A script's own addresses begin with `root` of static/kit/place.js: nothing turns them as the links of pages are
     turned.

@@ -300,7 +300,7 @@ GROUPS: dict[str, list[str]] = {
           "wgmma.mma_async.sp.m64n8k32.f32.f16.f16", "wgmma.mma_async.m64n8k16.f32.f16.f16",
           "mma.m8n8k4.row.col.f64.f64.f64.f64")),
         f"/steps/{QUADS}?product=2", f"/steps/{SPARSE}", "/steps/zz", "/steps/ldmatrix.m8n8.x4.shared.b16",
-        f"/steps/{MMA}.json?c=1", "/steps/wgmma.mma_async.m64n8k16.f32.f16.f16.txt?a=from%3Dregisters", "/docs",
+        f"/steps/{MMA}.json?c=1", "/steps/wgmma.mma_async.m64n8k16.f32.f16.f16.txt?a=from%3Dregisters",
     ],
 }  # fmt: skip
 

@@ -10,7 +10,25 @@ from collections.abc import Iterator
 
 import layouts
 
-STATE = {"Frame", "Found", "Parts", "Cell", "Record", "Object", "Array"}  # of the code that is being evaluated
+STATE = {
+    "Frame",
+    "Found",
+    "Parts",
+    "Cell",
+    "Record",
+    "Object",
+    "Array",
+    "Escape",
+    "Target",
+    "Template",
+    "Match",
+    "_Registers",
+    "Directive",
+    "Text",
+    "_Context",
+    "_Open",
+    "Space",
+}  # of the code that is being evaluated
 READING = {"layouts.reader.terms.Text"}  # a text while it is read: how many of its steps are taken
 OPEN = {"Family", "Side", "Described"}  # rows with defaults of their own; bases of rows that hold cached properties
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
+import itertools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,11 +26,13 @@ from app.diagram import forms as pictures
 from app.kit import picture as raster
 from app.kit import picture_worker as raster_worker
 from app.kit.examples import BODIES, EXAMPLES
+from app.kit.job import Job
 from app.kit.settings import Settings
 from app.kit.wire import OVERHEAD, Body, Cache
 from app.kit.work import Work
 from app.main import create_app
 from layouts import find
+from layouts.deadline import check_deadline
 from layouts.errors import LayoutError
 from tests import asgi
 from tests.asgi import ask
@@ -79,6 +84,7 @@ PLUMBING = {
     "app/kit/fact.py",
     "app/kit/api.py",
     "app/kit/work.py",
+    "app/kit/job.py",
     "app/kit/rate.py",
     "app/kit/limits.py",
     "app/kit/headers.py",
@@ -273,6 +279,155 @@ def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> Non
 
     asgi.run(run())
     assert work.held == 0
+    work.close()
+
+
+def count_for_ever(asks: bool) -> None:
+    for _ in itertools.count():
+        if asks:
+            check_deadline()
+
+
+def swallow_for_ever() -> None:
+    while True:
+        try:
+            check_deadline()
+        except Exception:
+            pytest.fail("a reader takes the end for a refusal")
+
+
+@pytest.mark.parametrize(
+    "make", [partial(count_for_ever, True), partial(count_for_ever, False), swallow_for_ever],
+    ids=["asks", "never asks", "catches exceptions"],
+)  # fmt: skip
+def test_a_computation_ends_with_its_request(make: Callable[[], None]) -> None:
+    work = Work(Settings(threads=1, waiting=0, seconds=0.05))
+
+    async def run() -> None:
+        with pytest.raises(LayoutError, match=r"longer than 0\.05 s"):
+            await limited(work, make)
+        while work.held:
+            await asyncio.sleep(0.005)
+        assert await work.run(lambda: 3) == 3  # in the one thread there is
+
+    asgi.run(asyncio.wait_for(run(), 30))
+    work.close()
+
+
+def test_what_computes_when_the_server_shuts_down_is_ended() -> None:
+    work = Work(Settings(threads=2))
+
+    async def run() -> None:
+        running = [asyncio.ensure_future(work.run(partial(count_for_ever, asks))) for asks in (True, False)]
+        while work.held < 2:
+            await asyncio.sleep(0)
+        await asyncio.to_thread(work.close)
+        for one in await asyncio.gather(*running, return_exceptions=True):
+            assert isinstance(one, LayoutError) and one.code == "too_slow"
+
+    asgi.run(asyncio.wait_for(run(), 30))
+    assert work.held == 0
+
+
+@pytest.fixture
+def threads_that_change_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def count_to(turns: int) -> int:
+    for _ in range(turns):
+        pass
+    return turns
+
+
+@pytest.mark.usefixtures("threads_that_change_often")
+def test_interrupts_that_race_a_computation_hit_neither_its_result_nor_what_the_thread_does_next() -> None:
+    ended, turns = 0, 5000
+    with ThreadPoolExecutor(1) as pool:
+        for wait in range(1000):
+            job = Job(partial(count_to, turns), lambda: LayoutError("too_slow", "x"))
+            future, after = pool.submit(job.run), pool.submit(count_to, 10)
+            while not (job.began or future.done()):
+                pass
+            count_to(wait * 7 % (2 * turns))
+            job.interrupt()
+            try:
+                assert future.result(30) == turns
+            except LayoutError as error:
+                assert error.code == "too_slow"
+                ended += 1
+            assert after.result(30) == 10
+    assert 0 < ended < 1000
+
+
+def test_an_interrupt_that_comes_as_a_computation_leaves_takes_no_result() -> None:
+    class Late(Job[int]):
+        def _leave(self) -> None:
+            self.interrupt()
+            super()._leave()
+
+    assert Late(lambda: 5, lambda: LayoutError("too_slow", "x")).run() == 5
+
+
+def test_the_server_is_not_ready_while_every_thread_is_at_one_computation() -> None:
+    gate, begun, now = threading.Event(), threading.Semaphore(0), 0.0
+    app = create_app(settings=Settings(threads=2, seconds=60))
+    app.state.work.clock = lambda: now
+
+    @app.get("/wait")
+    def wait() -> None:
+        begun.release()
+        gate.wait()
+
+    async def run() -> None:
+        nonlocal now
+        waiting = [asyncio.ensure_future(ask(app, "GET", "/wait")) for _ in range(3)]  # one of them waits for a thread
+        for _ in range(2):
+            await asyncio.to_thread(begun.acquire)
+        assert (await ask(app, "GET", "/readyz")).status == 200  # for a moment all may be busy
+        now = 1.5
+        answer = await ask(app, "GET", "/readyz")
+        assert answer.status == 503 and int(answer.headers["retry-after"]) > 0
+        error = answer.json()["error"]
+        assert error["code"] == "busy"
+        assert error["message"] == "All 2 threads have been computing for longer than 1 s."
+        assert (await ask(app, "GET", "/healthz")).status == 200
+        gate.set()
+        await asyncio.gather(*waiting)
+        assert (await ask(app, "GET", "/readyz")).status == 200
+
+    asgi.run(run())
+    app.state.work.close()
+
+
+def test_a_thread_that_is_free_or_has_just_begun_keeps_the_server_ready() -> None:
+    gate, begun, now = threading.Event(), threading.Semaphore(0), 0.0
+    work = Work(Settings(threads=2), clock=lambda: now)
+
+    def wait() -> None:
+        begun.release()
+        gate.wait()
+
+    async def run() -> None:
+        nonlocal now
+        waiting = []
+        for started in (0.0, 100.0):
+            now = started
+            waiting.append(asyncio.ensure_future(work.run(wait)))
+            await asyncio.to_thread(begun.acquire)
+            now += 0.5
+            work.check_free()
+        now = 102.0
+        with pytest.raises(LayoutError, match="All 2 threads"):
+            work.check_free()
+        gate.set()
+        await asyncio.gather(*waiting)
+        work.check_free()
+
+    asgi.run(run())
     work.close()
 
 

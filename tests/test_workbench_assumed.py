@@ -43,6 +43,43 @@ def test_the_size_of_an_undeclared_pointers_elements_is_assumed(given: str, righ
     assert (signs(other, "a") in ("....", "...")) == (given == "smem_a + k * 32")
 
 
+STAGED = """template <class %s> __global__ void kernel(const __grid_constant__ CUtensorMap map_a) {
+  extern __shared__ __align__(1024) char smem[];
+  char* at = smem + %s;
+  for (int k = 0; k < 4; ++k) {
+    uint64_t desc = (uint64_t)((__cvta_generic_to_shared(at + k * 32) & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62;
+    wgmma(acc, desc);
+  }
+}  // wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "size"),
+    [
+        ("CUtensorMap", 128), ("cudaStream_t", 8), ("cute::TmaDescriptor", 128), ("void*", 8), ("float4", 16),
+        ("dim3", 12),
+        ("SharedStorage", None), ("Params", None), ("barrier_t", None), ("TensorMap", None), ("Context", None),
+        ("*full_barrier", None), ("*params", None),
+    ],
+)  # fmt: skip
+def test_a_handle_a_struct_and_a_barrier_are_no_operands_element(of: str, size: int | None) -> None:
+    """A tensor map has 128 bytes and a pointer 8; of what the text does not define nothing is assumed."""
+    made = bench(STAGED % ("Args", f"1024 * sizeof({of})"))
+    assert "This takes" not in made.detail and not any(one.key.startswith("size.") for one in made.assumed)
+    (first,) = made.operands
+    if size is not None:
+        assert (first.steps[0].read, first.symbols) == (1024 + 1024 * size, ("smem",))
+    else:
+        assert f"sizeof({of})" in first.symbols
+
+
+@pytest.mark.parametrize("name", ["T", "Element", "InT", "TA", "scalar_t", "DType", "AType", "Tin"])
+def test_a_templates_type_of_elements_is_the_operands(name: str) -> None:
+    made = bench(STAGED % (name, f"1024 * sizeof({name})"))
+    assert made.operands[0].steps[0].read == 1024 + 1024 * 2 and f"This takes {name} as 2 bytes" in made.detail
+
+
 def made_text(given: str) -> str:
     return MAKE % ("FLOAT16", 64, given, 16, "f16.f16")
 

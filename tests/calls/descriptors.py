@@ -16,7 +16,6 @@ from layouts import (
     epilogue,
     find,
     idesc,
-    statements,
     tmem,
 )
 from layouts.descriptor import Descriptor, View
@@ -195,50 +194,3 @@ def ended(mma: tmem.Mma, halves: bool, text: str) -> list[Any]:
 
 
 # code that builds a word ----------------------------------------------------------------------------------------------
-
-CODE = (
-    "", ";", "return", "return 5;", "return 5; ;", "x", "co_return 1ull << 62;", "uint64_t d = 5; return d;",
-    "uint64_t d = 0; d |= 1ull << 62; return d;", "uint64_t d = 6; d ^= 3; return d;",
-    "uint64_t d = 6; d &= 3; return d;",
-    "uint64_t d = 6; d += 3; return d;", "uint64_t d = 6; d -= 3; return d;", "d = 5; return d;", "f(x); return 5;",
-    "uint32_t d = 1 << 31; uint64_t e = d; e = e << 1; return e;", "const std::uint64_t d = 5; return ::d;",
-    "uint64_t make(int x) { return 5; }", "uint64_t make(int x) { uint64_t d = 7; return d; } // end",
-    "uint64_t make(int x) { uint64_t d = 7; return d;", "/* a\nb */ return 5; // c", "return p >> 4 & 0x3fff;",
-    "uint32_t a = __cvta_generic_to_shared(smem); return (uint64_t)((a & 0x3ffff) >> 4) | 1ull << 62;",
-    "uint32_t a = __cvta_generic_to_shared(&smem[0][1]); return (uint64_t)((a & 0x3ffff) >> 4) | 1ull << 62;",
-    "uint32_t a = cvta(&smem[0]); return (uint64_t)((a & 0x3ffff) >> 4) | 1ull << 62;",
-    "return (cast(p) & 0x3FFFF) >> 4 | (uint64_t)p << 16;", "return (cast(p) & 0x3FFFF) >> 4 | (uint64_t)q << 16;",
-    "return (cast(p) & 0x3FFFF) >> 4 | (cast(p) & 0x3FFFF) >> 4;", "return cast(p) >> 4 & 0x3ffe;",
-    "return (uint64_t)p;", "return (p >> 4) | (1ull << 62);", "return (p & 0x3ffff) >> 4 | 1ull << 62;",
-    "return half(p) >> 4;", "return sizeof(half) * 4;", "return sizeof(p);",
-    "return sizeof(p) + (p >> 4);", "uint64_t a = 1; return sizeof(a) + a;",
-    "uint64_t a = 1; return a + nothing(1);", "uint64_t a = 1 << 70 + p; return a;",
-    "uint64_t d = p; return (d & 0x3ffff) >> 4;",
-    "desc.bitfield.start_address_ = 5;", "desc.start_address_ = 5; desc->layout_type_ = 1;",
-    "d->bitfield->stride_byte_offset_ = 64;",
-    "d.bitfield.start_address_ = 0x4000;", "d.bitfield.start_address_ = 0x3fff;", "d.base_offset_ = 8;",
-    "d.base_offset_ = 7;",
-    "d.layout_type_ = 4; d.layout_type_ = 1;", "d.leading_byte_offset_ = 1024 >> 4; d.stride_byte_offset_ = x;",
-    "d.bitfield.start_address_ = cast(p) >> 4; d.bitfield.layout_type_ = 1;", "d.bitfield.start_address_ = p >> 4;",
-    "d.bitfield.start_address_ = (p & 0x3ffff) >> 4;", "d.bitfield.start_address_ = cast(p) >> 3;",
-    "d.bitfield.start_address_ = p;",
-    "d.stride_byte_offset_ = cast(p) >> 4;", "a.base_offset_ = 1; b.base_offset_ = 2;", "d.foo_ = 1;",
-    "d.base_offset_ |= 1;",
-    "d.desc_ = 5; d.desc_ |= 1ull << 62;", "d.desc_ = 5; d.desc_ = 6;", "d.desc_ = 5; d.base_offset_ = 1;",
-    "d.desc_ = p;",
-    "GmmaDescriptor d{}; d.base_offset_ = 1;", "GmmaDescriptor d; d.base_offset_ = 1; return d;",
-    "x = 5; d.base_offset_ = 1;",
-    "d.base_offset_ == 1;", "d.base_offset_ = 1 << 40;", "return 1 << 40;", "return 1 << 62 | 5;",
-    "uint64_t d == 5; return d;",
-    "uint64_t d = 5;" * 64 + "return d;", "uint64_t d = 5;" * 63 + "return d;", "x" * 5000, "return 'a';",
-    "return 5 5;",
-    "unsigned long long a = 1, b = 2; return a;", "auto d = 5u; return d << 31;", "int d = -1; return d;",
-    "return a.b;",
-    "d.bitfield.start_address_ = cute::cast_smem_ptr_to_uint(p) >> 4; return;", "return -1;", "while(1) { return 4; }",
-)  # fmt: skip
-
-
-def of_statements() -> Iterator[Call]:
-    for text in CODE:
-        yield f"{text!r:.90}", partial(statements.read_code, text)
-    yield "another field", partial(statements.read_code, "x y", "a.descriptor")

@@ -1,0 +1,185 @@
+"""Code that builds a descriptor is read back as it was meant: every form the editor prints, random words, and what is
+refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from app.memory import descriptors as memory
+from layouts.descriptor import Descriptor
+from layouts.errors import LayoutError
+from layouts.reader.code.words import built_word
+from layouts.render.descriptor import code
+from tests.client import Client
+
+WORD = 0x4000004000010100
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**64 - 1))
+@example(WORD)
+@example(2**64 - 1)
+def test_every_form_the_editor_prints_is_read_back(word: int) -> None:
+    descriptor = Descriptor(word)
+    forms = code(descriptor)
+    assert set(forms) == {"constant", "function", "cutlass"}
+    for name, text in forms.items():
+        for spelled in (text, text.replace("\n", " \r\n\t"), re.sub(r"//[^\n]*", "", text)):
+            read, notices = memory.read_descriptor(spelled, descriptor.start_address)
+            assert read == descriptor, (name, spelled)
+            assert len(notices) == (name == "function")
+    assert built_word(forms["function"]).start == "tile"
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 0x3FFF),
+    st.integers(0, 0x3FFF),
+    st.integers(0, 0x3FFF),
+    st.integers(0, 7),
+    st.integers(0, 3),
+    st.permutations(range(5)),
+)
+def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: int, order: list[int]) -> None:
+    """CUTLASS's members in any order, and the seed's `uint64_t(64) << 16` terms in one expression or several
+    statements.
+    """
+    want = Descriptor(0).replace(
+        start_address_encoded=start, lbo_encoded=lbo, sbo_encoded=sbo, base_offset=base, swizzle=code
+    )
+    members = [
+        f"descA.bitfield.start_address_ = static_cast<uint16_t>({start * 16} >> 4);",
+        f"descA.bitfield.leading_byte_offset_ = {lbo};",
+        f"descA . bitfield.stride_byte_offset_={sbo}u;", f"descA->bitfield.base_offset_ = {base}; /* rows */",
+        f"descA.bitfield.layout_type_ = {code};  // mode",
+    ]  # fmt: skip
+    terms = [
+        f"uint64_t({start})",
+        f"uint64_t({lbo}) << 16",
+        f"((uint64_t){sbo} << 32)",
+        f"{base}ull << 49",
+        f"static_cast<uint64_t>({code}) << 62",
+    ]
+    texts = [
+        "GmmaDescriptor descA;\n" + "\n".join(members[n] for n in order),
+        " | ".join(terms[n] for n in order),
+        "return " + " + ".join(f"({terms[n]})" for n in order) + ";",
+        "uint64_t make() { uint64_t desc = 0; " + " ".join(f"desc |= {terms[n]};" for n in order) + " return desc; }",
+        "unsigned long long d = "
+        + f"({terms[order[0]]})"
+        + "; "
+        + " ".join(f"d = d | ({terms[n]});" for n in order[1:])
+        + " return d",
+    ]
+    for text in texts:
+        assert memory.parse_descriptor(text) == want, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "return (__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4 | 1ull << 62;",
+        "(uint64_t)(__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4 | (uint64_t)1 << 62",
+        "uint32_t at = cute::cast_smem_ptr_to_uint(&smem[0]); return uint64_t((at & 0x3FFFF) >> 4) | 1ull << 62;",
+        (
+            "uint64_t f(void const* smem) {\n  auto p = __cvta_generic_to_shared(smem);\n  return (p >> 4) + (1ull <<"
+            " 62);\n}"
+        ),
+        (
+            "GmmaDescriptor d; d.bitfield.layout_type_ = 1; d.bitfield.start_address_ ="
+            " static_cast<uint16_t>(cast_smem_ptr_to_uint(smem) >> 4);"
+        ),
+    ],
+)
+def test_the_start_may_be_left_open(text: str) -> None:
+    read, notices = memory.read_descriptor(text, 0x1230)
+    assert (read.word, len(notices)) == (1 << 62 | 0x123, 1) and "0x1230 is kept" in notices[0] and "smem" in notices[0]
+    with pytest.raises(LayoutError, match=r"The start address is 'smem.*', no number"):
+        memory.parse_descriptor(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("return __cvta_generic_to_shared(p) | 1ull << 62;", "not bits 4 and up of the address 'p'"),
+        ("d.bitfield.start_address_ = cast_smem_ptr_to_uint(p);", "not bits 4 and up of the address 'p'"),
+        (
+            "descA.bitfield.leading_byte_offset_ = 64; descB.bitfield.leading_byte_offset_ = 1;",
+            "builds 2 descriptors, descA and descB",
+        ),
+        ("desc.bitfield.version_ = 1;", "'version_' is not a member"),
+        ("desc.bitfield.stride_byte_offset_ = sbo;", "sbo: no value"),
+        ("return f(x) | g(y);", "has no value|no value"),
+        ("return f(x) | (uint64_t)g(x) << 32;", "no value"),
+        ("d |= 1; return d;", "'d' has no value before it is changed"),
+        ("uint64_t d = 1; if (x) d = 2; return d;", "not bits 4 and up of the address"),
+        ("uint64_t d = 1; return", "nothing is returned"),
+        ("return " + "1 + " * 2000 + "1;", "characters"),
+    ],
+)
+def test_code_that_is_refused(text: str, says: str) -> None:
+    with pytest.raises(LayoutError, match=says) as caught:
+        memory.parse_descriptor(text)
+    assert caught.value.field == "descriptor" and caught.value.hint and caught.value.code == "bad_word"
+
+
+def test_values_are_those_of_cpp() -> None:
+    read, notices = memory.read_descriptor("uint64_t d = 1 << 62; d |= 0x100; return d;")
+    assert read.word == 0x100 and "a shift by 62 loses them all" in notices[0]
+    read, notices = memory.read_descriptor(
+        "desc.bitfield.leading_byte_offset_ = 16384; desc.bitfield.layout_type_ = 1;"
+    )
+    assert read.lbo_bytes == 0 and "16384 does not fit the bit field's 14 bits: 0 is stored." in notices[0]
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "uint64_t",
+                " d",
+                "= ",
+                "|= ",
+                "; ",
+                "return ",
+                "1 << 62",
+                "p",
+                "f(",
+                ")",
+                "{",
+                "}",
+                "d.bitfield.",
+                "layout_type_ ",
+                "//",
+                "/*",
+                "\n",
+                "7ull",
+                "::",
+            ]
+        ),
+        max_size=24,
+    ).map("".join)
+)
+def test_any_code_is_read_or_refused(text: str) -> None:
+    try:
+        assert 0 <= built_word(text).word < 1 << 64
+    except LayoutError as error:
+        assert error.message and error.hint
+
+
+def test_the_editor_takes_code_with_and_without_scripts(client: Client) -> None:
+    text = code(Descriptor(WORD))["function"]
+    answer = client.post("/descriptor/read.json", json={"text": text, "start": "4096"}).json()
+    assert answer["descriptor"] == f"0x{WORD:016x}" and "'tile'" in answer["notices"][0]
+    page = client.get("/descriptor/wgmma", params={"word": text, "start": "0x1000"}, follow_redirects=False)
+    assert page.headers["location"].startswith(f"/descriptor/wgmma/0x{WORD:016x}?from=__device__")
+    assert "&#39;tile&#39;" in client.get(page.headers["location"]).text, "what was assumed is still said"
+    refused = client.post("/descriptor/read.json", json={"text": "return f(x) | g(y);"})
+    assert refused.status_code == 422 and refused.json()["error"]["field"] == "descriptor"
+    assert client.post("/descriptor/read.json", json={"words": 1}).json()["error"]["field"] == "words"

@@ -1,0 +1,131 @@
+"""C++ that builds descriptors: what the reader states is what g++ computes, or it is left open.
+
+Written by hand (tests/golden/cxx) and generated (tests/cxx_programs.py). None may be wrong; the shares that are known
+must not fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests import cpp
+from tests.cxx_host import GOLDEN, Program, compiled, loosened, of_code, programs
+from tests.cxx_oracle import Verdict, compare, judge, share
+from tests.cxx_programs import program
+from tests.cxx_shapes import every, shapes
+
+pytestmark = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+ORDINARY = 0.95  # of programs as most people write them
+LEAST = {"styles": 0.9}  # of the files written by hand; the others are written to mislead
+WORD = 0x4000004000010400
+CODE = """uint64_t make() {
+  uint64_t desc = 0x400 | 1ull << 16 | 64ull << 32;
+  return desc | 1ull << 62;
+}
+"""
+
+
+def none_wrong(told: Sequence[Verdict]) -> None:
+    wrong = [f"{one.program.title}: {one.reasons[0]}\n{one.program.code}" for one in told if one.kind == "wrong"]
+    assert not wrong, f"{len(wrong)} of {len(told)} are wrong:\n" + "\n".join(wrong[:5])
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.txt")), ids=lambda path: path.stem)
+def test_programs_written_by_hand(file: Path) -> None:
+    told = judge(programs([file]))
+    assert not [one.program.title for one in told if one.kind == "failed"], "g++ compiles and runs all of them"
+    none_wrong(told)
+    assert share(told) >= LEAST.get(file.stem, 0.6), [one.program.title for one in told if one.kind == "unknown"]
+
+
+def test_statements_without_a_function() -> None:
+    """The same statements give the same word, whatever the variable is called."""
+    every = [one for file in ("bits", "ints", "macros") for one in programs([GOLDEN / f"{file}.txt"])]
+    some = [one for one in every if "SOMETHING_UNDEFINED" not in one.code]  # open: a word for each choice
+    none_wrong(judge([loose for one in some for name in ("", "q") if (loose := loosened(one, name))]))
+
+
+def test_generated_programs_of_one_shape_each() -> None:
+    told = judge([program(n, only=name) for n, name in enumerate(every(), 1)])
+    assert len(told) >= 60
+    none_wrong(told)
+
+
+def test_generated_programs_of_everyday_code() -> None:
+    told = judge([program(n, plain=True) for n in range(1, 61)])
+    none_wrong(told)
+    assert share(told) >= ORDINARY
+
+
+def test_generated_programs_of_every_construct() -> None:
+    told = judge([program(n) for n in range(1, 41)])
+    assert sum(one.kind == "failed" for one in told) <= 2
+    none_wrong(told)
+
+
+# the oracle itself ----------------------------------------------------------------------------------------------------
+
+
+def test_there_are_enough_programs_and_shapes() -> None:
+    some = programs()
+    assert len(some) >= 600 and len({one.title for one in some}) == len(some)
+    assert len(every()) >= 60 and sum(map(len, shapes().values())) >= 100
+
+
+def test_a_seed_gives_the_same_program() -> None:
+    assert program(7) == program(7) != program(8)
+    assert len({program(n).code for n in range(200)}) == 200
+
+
+def test_gcc_computes_the_words() -> None:
+    symbols = of_code("symbols", "uint64_t make(uint32_t a) { return a >> 4; }", {"with": "make(0x40); make(0x80)"})
+    undefined = of_code("undefined", "uint64_t make() { int by = 31, x = 5; return x << by; }")
+    broken = of_code("broken", "uint64_t make() { return nothing; }")
+    told = compiled([of_code("right", CODE), symbols, undefined, broken])
+    assert told[:2] == [(WORD,), (4, 8)]
+    assert "left shift of 5" in str(told[2]) and str(told[3]).startswith("g++: ")
+
+
+def test_a_right_word_is_right_and_another_is_wrong() -> None:
+    one = of_code("one", CODE)
+    assert compare(one, (WORD,)).kind == "right"
+    assert [compare(one, (WORD ^ 1 << bit,)).kind for bit in (0, 16, 32, 49, 62)] == ["wrong"] * 5
+
+
+def test_a_claim_about_symbols_must_hold_for_every_call() -> None:
+    code = "uint64_t make(uint32_t a) { uint64_t desc = (a & 0x3FFFF) >> 4 | 1ull << 16 | 1ull << 62; return desc; }"
+    one = of_code("one", code, {"with": "make(0x1000); make(0x2000)"})
+    right = 1 << 16 | 1 << 62
+    assert compare(one, (right | 0x100, right | 0x200)).kind == "right"
+    assert compare(one, (right | 0x100, right | 0x300)).kind == "wrong"  # start a is not 0x3000 for 0x2000
+    assert compare(one, (right | 0x100, right | 1 << 63 | 0x200)).kind == "wrong"  # the mode depends on a
+
+
+def test_what_is_left_open_is_unknown() -> None:
+    told = compare(of_code("open", CODE.replace("64ull", "uint64_t(elsewhere)")), (WORD,))
+    assert told.kind == "unknown" and "elsewhere" in told.reasons[0]
+
+
+def test_a_false_finding_is_wrong_and_a_true_one_is_not() -> None:
+    code = "uint64_t make() { uint64_t desc = 0x400 | 1ull << 16 | (uint64_t)(1u << 33) << 40; return desc; }"
+    one = of_code("one", code)
+    word = compare_word(one)
+    assert compare(one, (word,)).kind == "wrong"
+    assert compare(replace(one, allow=frozenset({"shifts_of_32_bits"})), (word,)).kind == "right"
+
+
+def compare_word(one: Program) -> int:
+    """The word that the reader states."""
+    from layouts.reader.code.builders import builders
+
+    return next(built.word for built in builders(one.text) if built.word is not None)
+
+
+def test_statements_are_taken_out_of_their_function() -> None:
+    loose = loosened(of_code("one", CODE), "q")
+    assert loose is not None and "desc" not in loose.text and "return" not in loose.text
+    assert compiled([loose]) == [(WORD,)]

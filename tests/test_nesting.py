@@ -1,0 +1,140 @@
+"""Texts nested far deeper than anybody writes: each is read or refused, in a time that grows with its length, and never
+a failure of the server or a traceback of the command.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.kit.settings import Settings
+from app.main import create_app
+from layouts import reader
+from layouts.check import check
+from layouts.errors import LayoutError
+from layouts.reader.code.evaluate import is_python
+from layouts.reader.terms import of
+from layouts.workbench import bench
+from tests.asgi import get, refused
+from tests.command import lanescope
+
+CODE = "uint64_t desc = (uint64_t)(smem >> 4) | (64ull << 32) | "
+TILED = "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, "
+BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
+
+
+def around(opening: str, inside: str, closing: str) -> Callable[[int], str]:
+    return lambda times: opening * times + inside + closing * times
+
+
+def code(inside: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda times: f"{CODE}{inside(times)};"
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "parentheses": code(around("(", "1", ")")), "open parentheses": code(lambda n: "(" * n),
+    "indices": code(around("a[", "1", "]")), "braces": code(around("{", "1", "}")),
+    "template arguments": code(around("T<", "int", ">")), "open angles": code(lambda n: "T<" * n),
+    "calls": code(around("f(", "1", ")")), "casts": code(around("static_cast<uint64_t>(", "1", ")")),
+    "C casts": code(lambda n: "(uint64_t)" * n + "1"), "lambdas": code(around("[&]{return ", "1", "}()")),
+    "signs": code(lambda n: "- " * n + "a"), "a sum": code(lambda n: "a + " * n + "1"),
+    "comparisons": code(lambda n: "a < " * n + "1"), "conditions": code(lambda n: "a ? b : " * n + "c"),
+    "members": code(lambda n: "a." * n + "b"), "a path": code(lambda n: "a::" * n + "b"),
+    "blocks": lambda n: f"void f() {{ {CODE}1; {'{' * n}{'}' * n} }}",
+    "else if": lambda n: f"void f(int x) {{ {CODE}1; {'if (x) {} else ' * n}{{}} }}",
+    "structs": around("struct a {", f"{CODE}1;", "};"),
+    "structs of members": around("struct {", f"{CODE}1;", "} a;"),
+    "namespaces": around("namespace a {", f"{CODE}1;", "}"),
+    "names of names": lambda n: "constexpr int c0 = 1;\n"
+    + "".join(f"constexpr int c{k + 1} = c{k} + 1;\n" for k in range(n)) + f"{CODE}c{n};",
+    "Python lists": lambda n: "import torch\ndesc = " + "[" * n + "1" + "]" * n,
+    "Python not": lambda n: "import torch\ndesc = " + "not " * n + "1",
+    "a shape": lambda n: "(" * n + "8" + ")" * n + ":1", "layouts": around("make_layout(", "make_shape(8,8)", ")"),
+    "a tile's product": lambda n: f"{TILED}Layout<Shape<_2,_2>>{{}}, Tile<{'2 * ' * n}_32, _32, _16>{{}})",
+    "a tile's sum of names": lambda n: f"{TILED}Layout<Shape<_2,_2>>{{}}, Tile<{'a + ' * n}_32, _32, _16>{{}})",
+    "TiledMMA": lambda n: "TiledMMA<MMA_Atom<" * n + "SM80_16x8x16_F32F16F16F32_TN" + ">>" * n,
+    "slices": around("#ttg.slice<{dim = 0, parent = ", BLOCKED, "}>"),
+    "slices of names": lambda n: f"#b0 = {BLOCKED}\n"
+    + "".join(f"#b{k + 1} = #ttg.slice<{{dim = 0, parent = #b{k}}}>\n" for k in range(n)),
+    "lines": lambda n: f"{CODE}1" + "\n" * n, "continued lines": lambda n: f"{CODE}1" + "\\\n" * n,
+}  # fmt: skip
+DEPTHS = (30, 300, 3000, 30_000)
+SECONDS = 5.0  # of the slowest; each takes less than one on a quiet machine
+
+
+def texts(most: int) -> Iterator[tuple[str, str]]:
+    for name, make in SHAPES.items():
+        for depth in DEPTHS:
+            text = make(depth)
+            if len(text) <= most:
+                yield f"{name} × {depth}", text
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
+    for depth in DEPTHS:
+        text = SHAPES[name](depth)
+        if len(text) > reader.LONGEST:
+            continue
+        for door in (reader.read, bench):
+            begun = time.perf_counter()
+            try:
+                door(text)
+            except LayoutError as error:
+                assert error.code == "too_deep", (depth, door)
+            assert time.perf_counter() - begun < SECONDS, (depth, door)
+
+
+def test_nested_texts_are_answered_by_the_server() -> None:
+    app = create_app(settings=Settings(seconds=60, cache_bytes=0))
+    for name, text in texts(reader.LONGEST):
+        if name.endswith(("× 300", "× 3000")):
+            answer = get(app, "/api/v1/read", "POST", {"text": text})
+            assert answer.status in (200, 422), (name, answer.body[:200])
+
+
+def overflow(*_: Any, **__: Any) -> Any:
+    return overflow()
+
+
+def test_what_is_nested_too_deeply_is_refused_by_every_door(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "deep.cu"
+    file.write_text(CODE + "1;")
+    app = create_app()
+    app.get("/api/v1/deep")(lambda: overflow())
+    assert refused(get(app, "/api/v1/deep")) == (422, "too_deep")
+    monkeypatch.setattr("layouts.workbench.contents.evaluate", overflow)
+    for door in (bench, check):
+        with pytest.raises(LayoutError, match="nested too deeply") as refusal:
+            door(CODE + "1;")
+        assert refusal.value.code == "too_deep" and refusal.value.hint
+    read = lanescope("read", str(file))
+    assert read.returncode == 2 and read.stderr.startswith("lanescope: The text is nested too deeply")
+    checked = lanescope("check", str(file), str(file))
+    assert checked.returncode == 0 and checked.stdout.count("note: The file is not checked. The text is nested") == 2
+    assert checked.stdout.endswith("2 files: 0 descriptors, 0 tensor maps, 0 reads verified; 0 findings, 2 undecided\n")
+
+
+def test_one_recogniser_that_gives_up_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = list(reader.RECOGNISERS)
+    monkeypatch.setattr(reader, "RECOGNISERS", [reader.Recogniser("x", "x", overflow), *rows])
+    told = reader.read("SM75_U32x4_LDSM_N")
+    assert [one.kind for one in told.found] == ["instruction"] and [one.code for one in told.refused] == ["too_deep"]
+
+
+def test_blank_lines_do_not_change_what_is_python() -> None:
+    for text, python in (
+        ("def f(x):\n    return x << 4\n", True), ("import torch\ndesc = a | b\n", True),
+        ("void f() {\n  int a = 1;\n}\n", False), ("auto d = x;\n", False),
+    ):  # fmt: skip
+        for blank in ("\n", "\n\n\n", "\n \t\n", " \n" * 3000):
+            assert is_python(text.replace("\n", blank)) is python
+
+
+def test_a_number_of_many_operators_is_not_known() -> None:
+    assert of("").number(of("Int<2> + Int<3> * Int<4>").term(0)) == 14
+    assert of("").number(of("a + " * 3000 + "1").term(0)) is None
