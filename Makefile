@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader load mutants planted targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load mutants planted targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,9 @@ bench-tiles: $(VENV)/.test  ## the maps of a whole tile by us, by pycute and by 
 bench-reader: $(VENV)/.test  ## read every text of the corpus and 64 KiB of the worst; writes docs/benchmarks.md
 	$(BIN)/python -m tests.bench.reading
 
+bench-cxx: $(VENV)/.test compiler  ## C++ that builds descriptors, read and compiled with g++; writes docs/benchmarks.md (a minute)
+	$(BIN)/python -m tests.cxx_programs -w
+
 load: $(VENV)/.test  ## a server under load and under attack, on loopback; writes docs/benchmarks.md (minutes)
 	$(BIN)/python -m tests.bench.load
 
@@ -91,7 +94,7 @@ sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layou
 	$(BIN)/python -m tests.ptxas.sass
 
 golden: $(VENV)/.test browser  ## rewrite the golden pictures and texts and the README's screenshot
-	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/test_diagnosis.py tests/test_messages.py tests/test_*_held.py $$(grep -l "^held_answers\|check_answers" tests/test_*.py) tests/browser/test_screenshot.py tests/browser/test_screens_held.py -q
+	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/test_diagnosis.py tests/test_messages.py tests/test_*_held.py $$(grep -l "^held_answers" tests/test_*.py) tests/browser/test_screenshot.py tests/browser/test_screens_held.py -q
 	$(BIN)/python -m tests.house_map
 
 diagnoses: $(VENV)/.test  ## what the verifier says of 26,000 wrong descriptors; writes docs/diagnoses.md (minutes)
