@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layouts import reader
+from layouts.errors import LayoutError
 from layouts.reader.code import evaluate
 from layouts.reader.code.builders import Builder, builders
 from layouts.reader.code.tensor_maps import TensorMap, tensor_maps
+from layouts.reader.code.words import built_word
 
 GOLDEN = Path(__file__).parent / "golden" / "builders"
 
@@ -421,3 +423,9 @@ def test_what_code_may_do_before_it_encodes() -> None:
             f"{before}\ndesc = field({value}) | {rest}1 << 62\n"
         )
         assert reads(text) == right, text
+
+
+def test_code_of_a_word_that_is_too_long_is_refused() -> None:
+    with pytest.raises(LayoutError, match="The code has 70000 characters") as refused:
+        built_word("x" * 70_000, "word")
+    assert (refused.value.code, refused.value.field) == ("bad_word", "word")
