@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -429,3 +430,24 @@ def test_code_of_a_word_that_is_too_long_is_refused() -> None:
     with pytest.raises(LayoutError, match="The code has 70000 characters") as refused:
         built_word("x" * 70_000, "word")
     assert (refused.value.code, refused.value.field) == ("bad_word", "word")
+
+
+@pytest.mark.parametrize("language", ["cxx", "python"])
+def test_texts_are_parsed_in_several_threads_at_once(language: str) -> None:
+    """In a process of their own: two threads in one parser of tree-sitter end the process."""
+    program = f"""
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from layouts.reader.code import {language}
+from layouts.reader.code.source import plain
+
+sys.setswitchinterval(1e-5)
+text = "x = (a + b) * c\\n" * 500
+texts = [text + str(n) for n in range(24)]
+parse = {language}.read
+with ThreadPoolExecutor(8) as pool:
+    read = list(pool.map(lambda one: len(parse(plain(one) if {language == "cxx"} else one)), texts))
+assert len(set(read)) == 1, read
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (done.returncode, done.stderr[-500:])

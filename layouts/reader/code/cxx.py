@@ -5,7 +5,7 @@ becomes Unread: the evaluator forgets what such text may write.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 import tree_sitter
@@ -42,18 +42,21 @@ def _language() -> tree_sitter.Language:
     return tree_sitter.Language(tree_sitter_cuda.language())
 
 
-@cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(_language())
+def parse_bounded(
+    language: tree_sitter.Language, text: str, ranges: Sequence[tree_sitter.Range] = ()
+) -> tree_sitter.Node | None:
+    """Parse ASCII text, or only some ranges of it; None if that takes more work than any kernel does.
 
-
-def bounded(parser: tree_sitter.Parser, text: str, length: int | None = None) -> tree_sitter.Node | None:
-    """The tree of a text of ASCII characters; None where it takes more work than any kernel does. length: of what the
-    parser reads of it.
+    Each call has a parser of its own (a microsecond): the callbacks below let other threads run, and two threads in one
+    parser end the process.
     """
+    parser = tree_sitter.Parser(language)
+    if ranges:
+        parser.included_ranges = list(ranges)
+    length = sum(one.end_byte - one.start_byte for one in ranges) or len(text)
     data = text.encode("ascii", "replace")
     calls = 0
-    most = MOST_PROGRESS + PROGRESS_PER_KB * (len(data) if length is None else length) // 1000
+    most = MOST_PROGRESS + PROGRESS_PER_KB * length // 1000
 
     def stop(offset: int, error: bool) -> bool:
         nonlocal calls
@@ -64,13 +67,12 @@ def bounded(parser: tree_sitter.Parser, text: str, length: int | None = None) ->
     try:
         return parser.parse(lambda at, _: data[at : at + (1 << 16)], progress_callback=stop).root_node
     except ValueError:
-        parser.reset()
         return None
 
 
 def well_formed(source: Source) -> bool:
     """Whether the whole of a text follows the grammar."""
-    root = bounded(_parser(), source.text)
+    root = parse_bounded(_language(), source.text)
     return root is not None and not root.has_error
 
 
@@ -83,17 +85,16 @@ def read_parts(source: Source) -> tuple[tuple[tree.Statement, ...], tuple[Span, 
     """The statements of a text, and the places in it of declarations whose parsing takes too much work: a text that is
     too much as a whole is read declaration by declaration.
     """
-    root = bounded(_parser(), source.text)
+    root = parse_bounded(_language(), source.text)
     if root is not None:
         return tuple(Lowering(source).statements(root)), ()
     out: list[tree.Statement] = []
     unread: list[Span] = []
     lowering = Lowering(source)
-    parser = tree_sitter.Parser(_language())
     failed = 0
     for part in topmost.parts(source.text, PART):
-        parser.included_ranges = [_range(*span) for span in part.spans()]
-        root = bounded(parser, source.text, part.end - part.start) if failed < MOST_FAILED else None
+        ranges = [_range(*span) for span in part.spans()]
+        root = parse_bounded(_language(), source.text, ranges) if failed < MOST_FAILED else None
         if root is None:
             failed += 1
             unread.append(source.original(part.start, part.end))

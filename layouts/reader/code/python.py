@@ -12,14 +12,14 @@ import tree_sitter_python
 
 from layouts.c_integers import PYTHON
 from layouts.reader.code import tree
-from layouts.reader.code.cxx import bounded
+from layouts.reader.code.cxx import parse_bounded
 from layouts.reader.code.nodes import MOST_DEPTH, Nodes, Readers
 from layouts.reader.code.word import Span
 
 
 @cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_python.language()))
+def _language() -> tree_sitter.Language:
+    return tree_sitter.Language(tree_sitter_python.language())
 
 
 def read(text: str) -> tuple[tree.Statement, ...]:
@@ -30,7 +30,7 @@ def read(text: str) -> tuple[tree.Statement, ...]:
     if first[:1] == " " and dedent(ascii_text) != ascii_text:
         ascii_text = "if 1:\n" + ascii_text
         shift = 6
-    root = bounded(_parser(), ascii_text)
+    root = parse_bounded(_language(), ascii_text)
     if root is None:
         return ()
     made = tuple(Lowering(ascii_text, shift).statements(root))
