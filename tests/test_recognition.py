@@ -1,0 +1,194 @@
+"""What a pasted text is: descriptors only where the text says so, prints of libraries, messages of ptxas, atoms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.main import create_app
+from app.read import reading
+from app.read.facts import Reading
+from layouts import catalog
+from layouts.reader import atom_traits, printed_map
+from layouts.workbench import bench
+from tests.client import Client
+from tests.command import lanescope
+
+FIELDS = "{t} start_address_ : 14, : 2; {t} leading_byte_offset_ : 14, : 2; {t} stride_byte_offset_ : 14, : 2;"
+WGMMA_UNION = (
+    "union {name} {{ uint64_t desc_; struct {{ "
+    + FIELDS.format(t="uint16_t")
+    + " uint8_t : 1, base_offset_ : 3, : 4; uint8_t : 6, layout_type_ : 2; }} bitfield; }};"
+)
+BLACKWELL_UNION = (
+    "union D {{ uint64_t desc_; struct {{ uint16_t start_address_ : 14, : 2; uint16_t leading_byte_offset_ : 14, : 2;"
+    " uint16_t stride_byte_offset_ : 14, version_ : 2; uint8_t : 1, base_offset_ : 3, lbo_mode_ : 1, : 3;"
+    " uint8_t : 5, layout_type_ : 3; }}; }};"
+)
+
+
+def kinds(told: Reading) -> list[str]:
+    return [one.kind for one in (told, *told.also)]
+
+
+def builders(text: str) -> list[dict[str, object]]:
+    told = reading.read(text)
+    return [dict(one.facts["fields"]) for one in (told, *told.also) if one.kind == "builder"]
+
+
+# types and their fields -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (WGMMA_UNION.format(name="GmmaDescriptor"), "wgmma"),
+        (f"// a header\n#pragma once\n{WGMMA_UNION.format(name='Other')}", "wgmma"),
+        (f"typedef {WGMMA_UNION.format(name='X')[:-1]} x_t;", "wgmma"),
+        (BLACKWELL_UNION.format(), "tcgen05"),
+        (
+            "struct D { uint64_t start_address : 14, : 2, leading_byte_offset : 14, : 2, stride_byte_offset : 14, : 3,"
+            " base_offset : 3, : 10, swizzle : 2; };",
+            "wgmma",
+        ),
+    ],
+)
+def test_the_definition_of_a_descriptors_type_holds_no_value(text: str, form: str) -> None:
+    told = reading.read(text)
+    assert kinds(told) == ["topic"] and told.link == "/descriptor"
+    assert form in told.title and "holds no value" in told.notices[0]
+
+
+def test_a_type_beside_a_word_does_not_hide_it() -> None:
+    told = reading.read(f"{WGMMA_UNION.format(name='D')}\ndesc_a: 0x4000004000010100")
+    assert told.kind == "descriptor" and told.facts["word"] == "0x4000004000010100"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{v}.bitfield.stride_byte_offset_ = 64; {v}.bitfield.layout_type_ = 1; {v}.bitfield.leading_byte_offset_ = 1;",
+        "{v}.stride_byte_offset_ = 64; {v}.layout_type_ = 1; {v}.leading_byte_offset_ = 1;",
+        "{v}.bits.stride_byte_offset = 64; {v}.bits.swizzle_mode = 1; {v}.bits.leading_byte_offset = 1;",
+        "{v}->f.stride_byte_offset_ = 64; {v}->f.layout_type_ = 1; {v}->f.leading_byte_offset_ = 1;",
+        "void k() {{ Foo {v}{{}}; {v}.stride_byte_offset_ = 64; {v}.layout_type_ = 1; {v}.leading_byte_offset_ = 1;"
+        " {v}.start_address_ = p >> 4; }}",
+        "void k() {{ Foo {v}{{}}; {v}.bitfield.stride_byte_offset_ = 64; {v}.bitfield.layout_type_ = 1;"
+        " {v}.bitfield.leading_byte_offset_ = 1; {v}.bitfield.start_address_ = p >> 4; }}",
+    ],
+)
+@pytest.mark.parametrize("name", ["descA", "x"])
+def test_a_union_that_was_not_pasted_is_known_by_its_fields(text: str, name: str) -> None:
+    (fields,) = builders(text.format(v=name))
+    assert fields == {"lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
+
+
+@pytest.mark.parametrize("end", ["", ";"])
+def test_one_field_alone_is_that_field(end: str) -> None:
+    (fields,) = builders(f"descA.bitfield.stride_byte_offset_ = 8{end}")
+    assert fields["sbo_bytes"] == 128
+
+
+def test_blackwells_fields_say_the_format() -> None:
+    told = reading.read("d.version_ = 1; d.lbo_mode_ = 0; d.layout_type_ = 2; d.stride_byte_offset_ = 64;")
+    assert told.kind == "builder" and told.facts["format"] == "tcgen05"
+    assert told.facts["fields"]["swizzle"] == "128B" and told.facts["fields"]["sbo_bytes"] == 1024
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.bitfield.stride_byte_offset_ = 8;\nb.bitfield.stride_byte_offset_ = 64;",
+        "uint64_t da = 0x0000000800010000 | (p >> 4); uint64_t db = 0x0000004000010000 | (q >> 4);",
+        "uint64_t f(uint32_t a) { return (uint64_t)((a & 0x3FFFF) >> 4) | 1ull << 16 | 8ull << 32 | 1ull << 62; }\n"
+        "uint64_t g(uint32_t a) { return (uint64_t)((a & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62; }",
+    ],
+)
+def test_each_of_several_builders_gets_its_reading(text: str) -> None:
+    assert [one["sbo_bytes"] for one in builders(text)] == [128, 1024]
+
+
+# numbers --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "smem desc ptr 0x7f0000001000", "desc_a ptr = 0x7f3a54000400", "&desc = 0x7ffd12345670",
+        "desc_ptr: 0x00007f0000001000", "smem_desc_addr=0x7f0000001000", "address of descriptor: 0x55aa12345678",
+        "descriptor at 0x7ffd7d2800c0", "device ptr 0x0000000b04000000", "tma_desc: 0x7ffe4a3fd980",
+        "(cuda-gdb) p/x &desc_a\n$1 = 0x7ffff5fffca0", "$2 = (const GmmaDescriptor *) 0x7fffffffd980",
+        "CUtensorMap desc = 0x7fff12340040", "descPtr 0x302000000", "0x7f0000001000",
+    ],
+)  # fmt: skip
+def test_an_address_is_no_descriptor(text: str) -> None:
+    told = reading.read(text)
+    assert kinds(told) == ["unknown"] and "is an address of memory" in told.notices[0]
+    wgmma = f"{text}\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+    assert not any(piece.kind == "descriptor" for piece in bench(wgmma).pieces)
+
+
+@pytest.mark.parametrize("text", ["gmem 0x302000000", "smem base 0x0000010000000400", "desc = 0x7f0000001000",
+                                  "0x302000000", "gbase: 0x0000000b04000000", "timestamp 0x4000004000010100",
+                                  "checksum: 0x8006000e000e000e"])  # fmt: skip
+def test_a_number_that_the_text_does_not_name_is_offered_and_not_chosen(text: str, tmp_path: Path) -> None:
+    told = reading.read(text)
+    assert told.kind == "unknown" and told.facts == {} and kinds(told)[1:] == ["descriptor"]
+    file = tmp_path / "log.txt"
+    file.write_text(text)
+    said = lanescope("read", str(file), "--json")
+    assert said.returncode == 1 and json.loads(said.stdout)["kind"] == "unknown"
+    client = Client(create_app())
+    page = client.get("/read", params={"text": text}, follow_redirects=False)
+    assert page.status_code == 200 and told.also[0].link in page.text
+    assert client.post("/api/v1/read", json={"text": text}).json()["also"][0]["kind"] == "descriptor"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0x4000004000010100", "desc_a 0x4000004000010100 at 0x7ffd7d2800c0", "R4:R5\nR4 0x10100\nR5 0x40000040"],
+)
+def test_a_number_that_nothing_else_has_stays_a_descriptor(text: str) -> None:
+    assert "descriptor" in kinds(reading.read(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "idesc 0x08400490", "instr_desc: 0x08400490", "i_desc = 0x8400490", "InstrDesc 138413200",
+        "instruction descriptor 0x08400490", "instr desc 0x0000000008400490", "idescE = 0x0840049000000000",
+        "uint32_t idesc = 0x08400490;", "constexpr uint32_t kIdesc = 0x08400490u;", "kInstrDesc = 0x08400490",
+        "uint64_t runtime_instr_desc = 0x0840049000000000", "mov.u32 %idesc, 138413200;",
+        "inst_desc: 138413200", "0x08400490",
+    ],
+)  # fmt: skip
+def test_the_32_bits_of_an_instruction_descriptor_are_no_matrix_descriptor(text: str) -> None:
+    told = reading.read(text)
+    assert told.kind == "topic" and "/idesc/0x08400490" in told.link
+    assert "descriptor" not in kinds(told)
+
+
+@pytest.mark.parametrize("text", ["138413200", "0x0000000008400490"])
+def test_digits_that_may_be_an_instruction_descriptor_are_offered_as_one(text: str) -> None:
+    told = reading.read(text)
+    assert kinds(told) == ["unknown", "topic"] and "/idesc/0x08400490" in told.also[0].link
+
+
+def test_a_matrix_descriptor_beside_an_instruction_descriptor_keeps_its_reading() -> None:
+    told = reading.read("const uint64_t desc = 0x4000004000010100; const uint32_t idesc = 0x08400490;")
+    assert sorted(kinds(told)) == ["builder", "topic"]
+    told = reading.read("idesc: 0x08400490\ndesc_a: 0x4000404000010100")
+    assert sorted(kinds(told)) == ["descriptor", "topic"]
+
+
+def test_pointers_that_are_called_as_operands_are_not_chosen() -> None:
+    told = reading.read("A=0x302000000 B=0x302400000 C=0x302800000")
+    assert kinds(told) == ["unknown", "descriptor", "descriptor", "descriptor"]
+
+
+def test_an_instruction_descriptor_that_no_kind_takes_is_said_to_be_wrong() -> None:
+    told = reading.read("idesc: 0xffffffff")
+    assert told.link == "/idesc" and "No kind" in told.notices[0]
