@@ -192,3 +192,117 @@ def test_pointers_that_are_called_as_operands_are_not_chosen() -> None:
 def test_an_instruction_descriptor_that_no_kind_takes_is_said_to_be_wrong() -> None:
     told = reading.read("idesc: 0xffffffff")
     assert told.link == "/idesc" and "No kind" in told.notices[0]
+
+
+# prints of tensor maps ------------------------------------------------------------------------------------------------
+
+CUTLASS = """TMA Desc Addr:   0x7ffd7d2800c0
+format         {type}
+dim            {rank}
+gmem_address   {address}
+globalDim      ({k},{m},1,1,1)
+globalStrides  ({bytes},{pitch},0,0,0)
+boxDim         ({wide},{tall},1,1,1)
+elementStrides (1,1,1,1,1)
+interleave     0
+swizzle        {mode}
+l2Promotion    2
+oobFill        0
+Error: Failed to initialize the TMA descriptor 1
+"""
+TVM = """Error in cuTensorMapEncodeTiled: invalid argument
+cu_dtype: {type}
+TMA Desc Addr:   0x7ffd7d2800c0
+TMA Interleave:  0
+TMA L2Promotion: 2
+TMA OOBFill:     0
+SMEM Swizzle:    {mode}
+tensor rank: {rank}
+global prob shape: {k} {m}\x20
+global prob stride: {pitch}\x20
+smem box shape: {wide} {tall}\x20
+smem box stride: 1 1\x20
+"""
+KITTENS = """Error in tile TMA descriptor creation: invalid argument
+cuTensorMapEncodeTiled arguments:
+  tma_map: 140725603369152
+  tma_format: {type}
+  tma_dim: {rank}
+  global_addr: 140180000000000
+  gmem_shape: 140725603369000 [{k}, {m}]
+  gmem_stride: 140725603368960 [{pitch}]
+  smem_shape: 140725603368920 [{wide}, {tall}]
+  smem_stride: 140725603368900 [1, 1]
+  tma_interleave: 0
+  tma_swizzle: {mode}
+"""
+TENSORRT = """tmaFormat: {type} dim: {rank} gmem: 0x7f3a00000000
+Shape: {k} {m} 0 0 0
+Stride: {pitch} 0 0 0
+tileShapes: {wide} {tall} 0 0 0
+tileStrides: 1 1 0 0 0
+swizzleType: {mode}
+"""
+DEEP_GEMM = (
+    "Making TMA desc: global memory: {k} {m}, shared memory: {wide} {tall}, outer stride: {k}, swizzle: {width}"
+    " (base: 0), elem size: {bytes}, pointer: 140180000000000"
+)
+GOOD = {
+    **{"type": 6, "rank": 2, "address": "0x7f7e12000000", "k": 4096, "m": 2048, "bytes": 2, "pitch": 8192},
+    **{"wide": 64, "tall": 128, "mode": 3, "width": 128},
+}
+
+
+@pytest.mark.parametrize("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
+def test_the_print_of_a_map_is_read_as_the_map(form: str) -> None:
+    told = reading.read(form.format(**GOOD))
+    assert told.kind == "tensor_map" and "descriptor" not in kinds(told), kinds(told)
+    assert (told.facts["box"], told.facts["swizzle"], told.facts["element_bits"]) == ([64, 128], "128B", 16)
+    assert told.facts["storage"]["pitch_bytes"] == 128 and not told.notices
+    (one,) = printed_map.maps(form.format(**GOOD))
+    assert (one.dims, one.strides) == ((4096, 2048), (8192,))
+
+
+@pytest.mark.parametrize("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"tall": 512}, "boxDim[1] is 512; it must be 1 to 256."),
+        ({"wide": 128}, "a swizzle of 128B takes at most 128"),
+        ({"wide": 4, "mode": 0, "width": 0}, "The inner box is 8 bytes wide"),
+        ({"pitch": 8200, "k": 4100}, "globalStrides[0] is 8200 bytes; it must be a multiple of 16."),
+    ],
+)
+def test_a_print_says_which_rule_its_map_breaks(form: str, changed: dict[str, object], said: str) -> None:
+    assert said in " ".join(reading.read(form.format(**{**GOOD, **changed})).notices)
+
+
+def test_the_addresses_of_a_map_have_rules_too() -> None:
+    told = reading.read(CUTLASS.format(**{**GOOD, "address": "0x7f7e12000008"}))
+    assert told.notices == ("globalAddress is 0x7f7e12000008; it must be a multiple of 16.",)
+
+
+def test_where_a_print_has_the_arrays_addresses_their_values_are_open() -> None:
+    text = CUTLASS.format(**GOOD).replace("(64,128,1,1,1)", "0x7f02").replace("0x7f02", "0x7ffc24e6b530")
+    told = reading.read(text)
+    assert told.kind == "tensor_map" and told.facts["box"] == [None, None]
+    assert "box[0]" in told.facts["undetermined"] and "descriptor" not in kinds(told)
+
+
+def test_every_print_of_a_log_is_a_map() -> None:
+    log = "\n".join(DEEP_GEMM.format(**{**GOOD, "tall": tall}) for tall in (64, 128, 512))
+    told = reading.read(f"{log}\n{TVM.format(**GOOD)}")
+    assert sorted(one.facts["box"][1] for one in (told, *told.also)) == [64, 128, 128, 512]
+
+
+def test_a_program_that_names_such_fields_prints_no_map() -> None:
+    for text in ("// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",
+                 "int box_dim = 64;\nint swizzle = 3;\nint globalDim = 64;"):  # fmt: skip
+        assert printed_map.maps(text) == ()
+
+
+def test_a_printed_map_is_verified_with_the_descriptor_of_its_log() -> None:
+    log = CUTLASS.format(**GOOD) + "desc_b: 0x4000004000010040\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16\n"
+    assert bench(log).verdict == "match"
+    other = log.replace("swizzle        3", "swizzle        2").replace("(64,128", "(32,128")
+    assert bench(other).verdict == "mismatch"

@@ -20,6 +20,7 @@ from layouts.reader import (
     instruction_word,
     layout,
     operations,
+    printed_map,
     ptx,
     sass,
     smem,
@@ -95,6 +96,12 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         tensor_types.read,
         ("tensormap.descriptor", "tensordesc"),
     ),
+    Recogniser(
+        "the arguments of a TMA tensor map, as CUTLASS, TVM or DeepGEMM prints them",
+        "format 6\ndim 2\nglobalDim (4096,4096,1,1,1)\nboxDim (64,128,1,1,1)\nswizzle 3",
+        printed_map.read,
+        ("box", "shape", "tma desc"),
+    ),
     Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read, (":", "layout")),
     Recogniser(
         "C++, CUDA or Python that makes TMA tensor maps or descriptors",
@@ -152,4 +159,10 @@ def read(text: str) -> Read:
                 found += row.read(text)
         except LayoutError as error:
             refused.append(error)
-    return Read(tuple(found), tuple(refused))
+    return Read(tuple(_without_weaker(found)), tuple(refused))
+
+
+def _without_weaker(found: list[Found]) -> list[Found]:
+    """Without a tensor map of which only the swizzle is known, where the text says another's box."""
+    boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in found)
+    return [one for one in found if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
