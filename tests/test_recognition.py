@@ -306,3 +306,74 @@ def test_a_printed_map_is_verified_with_the_descriptor_of_its_log() -> None:
     assert bench(log).verdict == "match"
     other = log.replace("swizzle        3", "swizzle        2").replace("(64,128", "(32,128")
     assert bench(other).verdict == "mismatch"
+
+
+# PTX and ptxas --------------------------------------------------------------------------------------------------------
+
+WMMA = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "// wmma.mma\n.reg .b32 %r<8>;\n", "// uses mma\n.reg .f32 %f<4>;\n", "mma\n.reg .b32 x;\n",
+        "/* mma */ .reg .f32 d<4>;\n", "LOOP: // mma.\n.reg .f16x2 a;\n", ".reg .pred p; // wgmma\n.reg .b64 d;\n",
+        "// wgmma.mma_async\n.shared .align 128 .b8 s[1024];\n", "// mma\n.visible .entry k()\n{\n",
+    ],
+)  # fmt: skip
+def test_comments_and_directives_do_not_join_an_opcode(before: str) -> None:
+    for text in (f"{before}{WMMA} {{x}}, [p], 16;", f'asm("{before}{WMMA} {{x}}, [p], 16;");'.replace("\n", "\\n")):
+        told = reading.read(text)
+        assert told.kind == "instruction" and told.facts["all"] == [WMMA] and not told.notices, told
+
+
+def test_a_directive_alone_is_no_wrong_instruction() -> None:
+    assert reading.read("mma .reg .f32").title == "Not recognised"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("wmma.load.a.sync.aligned.row.m16n16k8.f16", "K is 8"),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.f32", "'f32' is not legal"),
+        ("wmma.store.d.sync.aligned.row.m16n16k16.bf16", "'bf16' is not legal"),
+        ("wmma.load.d.sync.aligned.row.m16n16k16.f16", "wmma.load.d"),
+        ("wgmma.mma_async", "shape and types are missing"),
+    ],
+)
+def test_a_wrong_instruction_keeps_its_name(text: str, said: str) -> None:
+    told = reading.read(text)
+    assert told.kind == "unknown" and f"No instruction '{text}'" in told.notices[0] and said in told.notices[0]
+
+
+PTXAS = "ptxas /tmp/k.ptx, line 21; error   : "
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ("Unknown modifier '.m64n256k24'", "m64n256k16"),
+        ("Unexpected instruction types specified for 'wgmma.mma_async'", "wgmma.mma_async"),
+        ("Unexpected instruction types specified for 'wmma.load.a.sync'", "wmma.load.a"),
+        ("Incorrect instruction type specified for mma with shape '.m16n8k64'", "mma"),
+        ("Incorrect instruction type specified for Sparse mma", "mma.sp"),
+        ("Illegal modifier '.trans' for instruction 'ldmatrix'", "ldmatrix"),
+        ("Arguments mismatch for instruction 'wgmma.mma_async'", "wgmma.mma_async"),
+        ("Instruction 'wgmma.mma_async with FP32 types' not supported on .target 'sm_80'", "wgmma.mma_async"),
+        ("Feature 'stmatrix' requires .target sm_90 or higher", "stmatrix"),
+        ("Modifier '.sync' required for instruction 'mma'", "mma"),
+    ],
+)
+def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -> None:
+    told = reading.read(PTXAS + message)
+    assert told.kind == "topic" and told.link == f"/instructions?q={named}" and told.notices
+    assert Client(create_app()).get(told.link).status_code == 200
+
+
+def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
+    assert "m64n256k16, m64n256k32" in " ".join(reading.read(f"{PTXAS}Unknown modifier '.m64n256k24'").notices)
+
+
+@pytest.mark.parametrize("message", ["Unexpected instruction types specified for 'cvt'", "Unknown modifier '.mmio'"])
+def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
+    assert reading.read(PTXAS + message).kind == "unknown"

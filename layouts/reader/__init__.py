@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from layouts import pasted, reading
 from layouts.errors import LayoutError, refusing_depth
 from layouts.reader import (
+    assembler,
     bulk,
     compilers,
     cutlass,
@@ -68,6 +69,11 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
         triton.read,
         ("#", "layout"),
+    ),
+    Recogniser(
+        "a message of ptxas about a matrix instruction",
+        "ptxas k.ptx, line 21; error   : Unexpected instruction types specified for 'wgmma.mma_async'",
+        assembler.read,
     ),
     Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
     Recogniser(
