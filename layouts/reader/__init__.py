@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from layouts import pasted, reading
 from layouts.errors import LayoutError, refusing_depth
 from layouts.reader import (
+    arms,
     assembler,
+    atom_traits,
     bulk,
     compilers,
-    cutlass,
     dots,
     fragment,
     instruction_word,
@@ -82,7 +83,7 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         compilers.read,
         ("nvvm", "gpu.", "ptx"),
     ),
-    Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", cutlass.read),
+    Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", atom_traits.read),
     Recogniser(
         "an operation of the CuTe Python DSL",
         "warp.LdMatrix8x8x16bOp(num_matrices=4)",
@@ -165,7 +166,7 @@ def read(text: str) -> Read:
                 found += row.read(text)
         except LayoutError as error:
             refused.append(error)
-    return Read(tuple(_without_weaker(found)), tuple(refused))
+    return Read(tuple(arms.told(text, _without_weaker(found))), tuple(refused))
 
 
 def _without_weaker(found: list[Found]) -> list[Found]:
