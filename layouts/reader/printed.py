@@ -154,8 +154,8 @@ def _types(text: str) -> Iterator[Span]:
         while deep and at < len(text):
             deep += {"{": 1, "}": -1}.get(text[at], 0)
             at += 1
+        past = at  # what an outer type lacks, those inside it lack
         if _WIDTH.search(text, match.end(), at):
-            past = at
             yield match.start(), at
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from layouts.reader.code import rows
 from layouts.reader.code.finding import Pitfall
@@ -21,6 +22,7 @@ from layouts.reader.found import Found
 from layouts.swizzle import MODES
 
 MOST_MAPS = 24
+LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field, and of its line
 MAP_ALIGNED, ADDRESS_ALIGNED = 64, 16  # bytes: cuTensorMapEncodeTiled's tensorMap and globalAddress
 _NAMES = {  # what a field holds → the names that prints give it
     "map": r"(?:tma|tensormap)[ _]?desc(?:riptor)?[ _]?addr(?:ess)?|tma_map|tensor_?map",
@@ -85,7 +87,8 @@ def maps(text: str) -> tuple[TensorMap, ...]:
     if not _LOOKS.search(text):
         return ()
     text = text.replace("\\n", " \n")  # of an exception that was printed as Python spells it
-    return tuple(_map(one, text) for one in _prints(text) if _whole(one) and not _is_code(one, text))[:MOST_MAPS]
+    whole = (one for one in _prints(text) if _whole(one) and not _is_code(one, text))
+    return tuple(_map(one, text) for one in islice(whole, MOST_MAPS))
 
 
 def _prints(text: str) -> Iterator[_Print]:
@@ -124,7 +127,7 @@ def _is_code(one: _Print, text: str) -> bool:
 def _map(one: _Print, text: str) -> TensorMap:
     span = (one.start, one.end)
     printed = text[slice(*span)]
-    line = text[text.rfind("\n", 0, one.start) + 1 : one.end]
+    line = text[max(text.rfind("\n", 0, one.start) + 1, one.start - LONGEST_HEAD) : one.end][:LONGEST_LINE]
     sheet = Sheet()
     bits, kind = _type(one)
     rank = one.first("rank") or max((len(one.numbers.get(name, ())) for name in ("dims", "box")), default=0)
