@@ -80,6 +80,7 @@ DESCRIPTORS: dict[str, tuple[Any, ...]] = {
         for text in (
             "", "hello world", F16, f'asm volatile("{W16} {{%0}}, %1, %2;");', "mma.m16n8k12.row.col.f32.f16.f16.f32",
             "0x4000004000010100", "1 << 62", "12", "SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x17_F32F16F16F32_TN",
+            "LdMatrix16x16x8bOp(4)",
             "SM100_MMA_F16BF16_SS", "SM75_U32x4_LDSM_N", "HMMA.16816.F32 R0, R4, R8, R0 ;", "HGMMA.64x64x16.F32.BF16",
             "nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major> a;", "HMMA.16899.F32 R0, R4, R8, R0 ;",
             "nvcuda::wmma::fragment<matrix_a, 16, 16, 17, half, row_major> a;", "swizzle", "lbo", "fp8",

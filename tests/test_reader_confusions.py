@@ -201,6 +201,12 @@ RUNS = (
     f"a: {'b ' * 30000}",
     "#if desc\n" * 7000,
     "mma.sync." * 7000,
+    "union { " * 8000,
+    "Making TMA desc: shape 1 outer stride " * 1700,
+    f"boxDim{' ' * 30000}swizzle{' ' * 30000}shape",
+    "std::conditional_t<a, " * 2900,
+    "MMA_Traits<a> {" * 4000,
+    "&desc_a.b->c " * 5000,
     "SM90_64x7x16_F32BF16BF16_SS " * 2000,
     f'asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%0}}, {"1" * 6000}, %5, 1,1,1,0,0;" : "+f"(a) : "l"(b))',
 )

@@ -18,6 +18,7 @@ from app.read.languages import in_english
 from layouts import catalog, cutecalls, pasted, reader, tmem
 from layouts.descriptor import START
 from layouts.errors import LayoutError
+from layouts.reader import printed
 from layouts.reader.code.words import built_word
 from layouts.reader.found import Found
 from layouts.reading import shown
@@ -71,7 +72,8 @@ GUIDE = {  # guide pages → words that ask for them beside their own
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
 TOPICS = {  # what a recogniser names → the page that tells it
-    "tcgen05": "/tmem", "idesc": "/idesc", "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
+    "tcgen05": "/tmem", "idesc": "/idesc", "fields": "/descriptor", "ptxas": "/instructions",
+    "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
 }  # fmt: skip
 _TITLES = {  # code of a refusal → what a page is called that tells it
     "unknown_instruction": "No such instruction",
@@ -80,6 +82,7 @@ _TITLES = {  # code of a refusal → what a page is called that tells it
     "unknown_sass": "No such SASS instruction",
     "bad_cute": "Not a CuTe layout",
     "bad_word": "Not a descriptor",
+    "bad_operation": "No such operation",
 }
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
@@ -92,16 +95,21 @@ _ENTRIES = {entry.href: entry for menu in MENUS for entry in menu.entries}
 def read(text: str) -> Reading:
     """What a text is. LayoutError where it is too long, or no text."""
     told = reader.read(text)
-    found = sorted(told.found, key=lambda one: not one.sure)
+    found = sorted(told.found, key=lambda one: (one.fits, not one.sure))
     meanings = [_meaning(one, text) for one in found]
     pages = [_topic(one.title, one.page, one.summary) for one in _named(text)]
-    if not found and not pages and not told.refused:
+    places = () if found or pages or told.refused else printed.addresses(text[:MOST_NAMED])
+    if not found and not pages and not told.refused and not places:
         pages = _looked_up(text)
+    if found and all(one.fits for one in found):
+        return _open(text, [*meanings, *pages])
     if found or (pages and not _wrong(told)):
         meanings += pages
         return extended(meanings[0], Reading, also=tuple(meanings[1:]))
     notices = [error.message if error.nearest else f"{error.message} {error.hint}" for error in told.refused[:1]]
     given = f"Lanescope does not recognise '{shown(text, 60)}'." if text.strip() else "The text is empty."
+    if places:
+        given = f"{shown(hex(places[0]), 20)} is an address of memory. A matrix descriptor holds bits 4 to 17 of one."
     accepted = f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."
     return Reading(
         kind="unknown",
@@ -111,6 +119,16 @@ def read(text: str) -> Reading:
         notices=tuple(notices or (given, accepted)),
         also=tuple(pages),
     )
+
+
+def _open(text: str, meanings: list[Meaning]) -> Reading:
+    """A text that does not say what its number is: each reading that fits, and none chosen."""
+    several = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
+    notice = f"The text does not say what this number is. {several}; a label such as desc_a or idesc decides."
+    return Reading(
+        kind="unknown", title="A number that the text does not name", link=_here(text), facts={}, notices=(notice,),
+        also=tuple(meanings),
+    )  # fmt: skip
 
 
 def _named(text: str) -> list[topics.Entry]:
@@ -225,6 +243,8 @@ def _editable(text: str) -> bool:
 def _page(facts: dict[str, Any]) -> str:
     """The page of a topic; of a word its own, of an access to tensor memory the one that draws it."""
     page, name = TOPICS[facts["topic"]], str(facts.get("name", ""))
+    if facts["topic"] == "ptxas":
+        return "/tmem" if name.startswith("tcgen05") else f"{page}?{urlencode({'q': name})}"
     if "word" in facts:
         return f"{page}/{facts['word']}?{urlencode({'kind': facts['kind']})}"
     try:

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from layouts import pasted, reading
 from layouts.errors import LayoutError, refusing_depth
 from layouts.reader import (
+    arms,
+    assembler,
+    atom_traits,
     bulk,
     compilers,
-    cutlass,
     dots,
     fragment,
     instruction_word,
     layout,
     operations,
+    printed_map,
     ptx,
     sass,
     smem,
@@ -68,6 +71,11 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         triton.read,
         ("#", "layout"),
     ),
+    Recogniser(
+        "a message of ptxas about a matrix instruction",
+        "ptxas k.ptx, line 21; error   : Unexpected instruction types specified for 'wgmma.mma_async'",
+        assembler.read,
+    ),
     Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
     Recogniser(
         "a tensor-core operation of MLIR, LLVM or TVM",
@@ -75,7 +83,7 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         compilers.read,
         ("nvvm", "gpu.", "ptx"),
     ),
-    Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", cutlass.read),
+    Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", atom_traits.read),
     Recogniser(
         "an operation of the CuTe Python DSL",
         "warp.LdMatrix8x8x16bOp(num_matrices=4)",
@@ -94,6 +102,12 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         "!nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>, swizzle = swizzle_128b>",
         tensor_types.read,
         ("tensormap.descriptor", "tensordesc"),
+    ),
+    Recogniser(
+        "the arguments of a TMA tensor map, as CUTLASS, TVM or DeepGEMM prints them",
+        "format 6\ndim 2\nglobalDim (4096,4096,1,1,1)\nboxDim (64,128,1,1,1)\nswizzle 3",
+        printed_map.read,
+        ("box", "shape", "tma desc"),
     ),
     Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read, (":", "layout")),
     Recogniser(
@@ -152,4 +166,10 @@ def read(text: str) -> Read:
                 found += row.read(text)
         except LayoutError as error:
             refused.append(error)
-    return Read(tuple(found), tuple(refused))
+    return Read(tuple(arms.told(text, _without_weaker(found))), tuple(refused))
+
+
+def _without_weaker(found: list[Found]) -> list[Found]:
+    """Without a tensor map of which only the swizzle is known, where the text says another's box."""
+    boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in found)
+    return [one for one in found if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]

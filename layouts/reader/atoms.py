@@ -38,8 +38,8 @@ OPERATION = re.compile(
 @dataclass(frozen=True, slots=True)
 class Atom:
     """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
-    it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, and the UMMA atom where its
-    arguments are known."""
+    it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, the UMMA atom where its arguments are
+    known, and what to know beside its instructions."""
 
     found: tuple[Instruction, ...]
     name: str
@@ -47,6 +47,7 @@ class Atom:
     tensor_memory: bool = False
     from_registers: bool = False
     umma: Spelled | None = None
+    note: str = ""
 
     @property
     def spelled(self) -> str | None:
@@ -303,36 +304,109 @@ def operation(text: Text, value: Term) -> Atom | None:
     return Atom(tuple(found), value.path, majors, from_registers=registers) if found else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What an operation that moves matrices takes. shape, bits: of the instruction's matrix, each of which is `each` of
+    the operation's; turned: its transpose, None for either; unpacks: the unpack_bits it takes; older: whether releases
+    before CUTLASS 4.4 had it, with num_matrices alone.
+    """
+
+    shape: str
+    bits: int
+    counts: tuple[int, ...]
+    turned: bool | None = None
+    unpacks: tuple[int, ...] = ()
+    each: int = 1
+    older: bool = False
+    note: str = ""
+
+
+# CUTLASS 4.0 and 4.7, python/CuTeDSL/cutlass/cute/nvgpu/warp/copy.py
+_MOVES = {
+    "LdMatrix8x8x16bOp": _Move("m8n8", 16, (1, 2, 4)),
+    "LdMatrix8x16x8bOp": _Move("m8n16", 8, (1, 2, 4), False, (4, 6)),
+    "LdMatrix16x16x8bOp": _Move("m16n16", 8, (1, 2), True, (4, 6), older=True),
+    "LdMatrix16x8x8bOp": _Move(
+        "m16n16", 8, (2, 4), True, (4, 6), 2, False,
+        "The operation permutes addresses and values around this instruction, so that a thread holds what"
+        " stmatrix.m16n8.trans stores; the instruction's own map is the one before that.",
+    ),
+    "StMatrix8x8x16bOp": _Move("m8n8", 16, (1, 2, 4)),
+    "StMatrix16x8x8bOp": _Move("m16n8", 8, (1, 2, 4), True, older=True),
+}  # fmt: skip
+
+
 def _moved(text: Text, value: Term) -> Atom | None:
-    """LdMatrix8x8x16bOp(transpose=False, num_matrices=1): sizes and bits of one matrix stand in the name."""
-    match = re.match(r"(Ld|St)Matrix(\d+)x(\d+)x(\d+)bOp", value.name)
-    if match is None:
+    """LdMatrix8x8x16bOp(transpose=False, num_matrices=1, unpack_bits=None). LayoutError `bad_operation` for arguments
+    that no release takes.
+    """
+    row = _MOVES.get(value.name)
+    if row is None:
         return None
-    rows, cols, bits = int(match[2]), int(match[3]), int(match[4])
-    turned = value.at(0, "transpose")
-    trans = isinstance(turned, Term) and turned.name == "True"
-    given = value.at(1, "num_matrices")
-    count = 1 if given is None else text.number(given)
-    unpack = text.number(value.at(2, "unpack_bits")) if value.at(2, "unpack_bits") is not None else None
-    verb = Verb.LOAD if match[1] == "Ld" else Verb.STORE
-    shape = f"m{rows}n{cols}"
+    args, note = [text.meant(one) for one in value.args or ()], row.note
+    flags = {"True": True, "False": False}
+    alone = (len(args) == 1 and isinstance(args[0], int) and not value.named) or (
+        not args and [name for name, _ in value.named] == ["num_matrices"]
+    )
+    older = row.older and alone
+    names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
+    given = {**dict(zip(names, args, strict=False)), **{name: text.meant(one) for name, one in value.named}}
+    turned = True if older else given.get("transpose", False)
+    if isinstance(turned, Term):
+        turned = flags.get(turned.name, turned)
+    if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
+        raise _refused_move(value.name, row, f"transpose is {turned}; it must be {row.turned}")
+    if not isinstance(turned, bool) and isinstance(turned, int):
+        raise _refused_move(value.name, row, f"transpose is {turned}, which is no bool")
+    count = text.number(given["num_matrices"]) if "num_matrices" in given else 1
+    if count is not None and count not in row.counts:
+        raise _refused_move(value.name, row, f"num_matrices is {count}")
+    unpack = text.number(given["unpack_bits"]) if "unpack_bits" in given else None
+    if unpack is not None and unpack not in row.unpacks:
+        raise _refused_move(value.name, row, f"unpack_bits is {unpack}")
+    if older:
+        note = "Written as before CUTLASS 4.4, with num_matrices alone; since then transpose=True comes first."
+    whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
+    shape, bits = ("m8n8", 16) if whole else (row.shape, row.bits)
+    verb = Verb.LOAD if value.name.startswith("Ld") else Verb.STORE
     found = [
         i
         for i in catalog.instructions()
         if i.family.verb is verb
         and i.family.memory is Place.ROWS
         and i.shape == shape
-        and (count is None or i.counts.get("x", 1) == count)
-        and ("trans" in i.modifiers) == (trans or (rows, cols) in ((16, 16), (16, 8)))
+        and (count is None or i.counts.get("x", 1) == count // row.each)
+        and (not isinstance(turned, bool) or ("trans" in i.modifiers) == turned)
         and next(iter(i.operands.values())).container_bits == bits
-        and bool(i.family.unpacks) == (unpack is not None or (rows, cols) == (8, 16))
-        and (unpack is None or f"b{unpack}x16" in i.family.unpacks)
+        and (f"b{unpack}x16" in i.family.unpacks if unpack is not None else not i.family.unpacks)
     ]
-    return Atom(tuple(found), value.path, {}) if found else None
+    return Atom(tuple(found), value.path, {}, note=note) if found else None
+
+
+def _refused_move(name: str, row: _Move, why: str) -> LayoutError:
+    counts = "|".join(map(str, row.counts))
+    turned = "True|False" if row.turned is None else str(row.turned)
+    unpacks = f", unpack_bits=None|{'|'.join(map(str, row.unpacks))}" if row.unpacks else ""
+    return LayoutError(
+        "bad_operation",
+        f"{name} does not take these arguments: {why}.",
+        f"Allowed: {name}(transpose={turned}, num_matrices={counts}{unpacks}).",
+        "text",
+    )
 
 
 def operations(text: str) -> list[Atom]:
-    """Every operation of cute.nvgpu that a text builds."""
+    """Every operation of cute.nvgpu that a text builds. LayoutError where it builds wrong ones alone."""
     home = terms.of(text)
-    out = (operation(home, term) for term in terms.found(home, OPERATION) if term.args is not None)
-    return [one for one in out if one]
+    out: list[Atom] = []
+    refused: list[LayoutError] = []
+    for term in terms.found(home, OPERATION):
+        try:
+            one = operation(home, term) if term.args is not None else None
+        except LayoutError as error:
+            refused.append(error)
+            continue
+        out += [one] if one else []
+    if refused and not out:
+        raise refused[0]
+    return out

@@ -31,6 +31,19 @@ _LEFT = re.compile(
 )
 _SAME = re.compile(r"[\s,;|/\"'\[\](){}]{0,40}")  # between words of one label
 _DESC = re.compile(r"desc|word", re.I)
+_POINTER = re.compile(  # the end of a label of an address
+    r"(?:^|[\s_.\[\]\d])(?:ptrs?|pointers?|addr(?:ess(?:es)?)?|at|location|PTR|ADDR)$"
+    r"|(?:^|[\s_.])[a-z]{1,5}(?:ptr|addr)$|[a-z\d](?:Ptr|Addr|Address|Pointer)$"
+)
+_OF_ADDRESS = re.compile(  # words before a number that say where something lies
+    r"&\s?(?:\w+(?:\.|->|::)){0,3}\w*(?:\[\w*\])?$|\*\s?\)$"
+    r"|\b(?:addr(?:ess)?|ptr|pointer|location|lies|stored|located)\s+(?:of|to|at|in)\b[^=:;,\n]{0,40}$",
+    re.I,
+)
+_OTHER = re.compile(  # descriptors that are no matrix's: of a tensor map, of an instruction
+    r"(?:^|[^a-z])(?:tma|k?i_?desc|instr|instruction|inst[\s_.]?desc)|tensor_?map|[a-z](?:TMA|Tma|Idesc|IDesc|Instr)"
+    r"|^(?:tma|instr)|\b(?:file|texture|surface|cudnn)[\s_]desc"
+)
 _SECTION = re.compile(rf"\W{{0,40}}(?P<label>(?:{_NAME}[ \t]){{0,2}}{_NAME})[ \t]{{0,40}}[:=]?\W{{0,40}}")
 _ROW = re.compile(r"[\s|,]*(?:(?:\d{1,6}|(?:0[xX])?[0-9a-fA-F]{8}|0[xX][0-9a-fA-F]{1,8})(?:[\s|,]+|$)){2,}")
 _RULE = re.compile(r"[\s|+:=-]+")
@@ -110,7 +123,7 @@ class _Above:
         if _CODE.search(line) or ":" in line.replace("::", ""):
             return ()
         cuts = (_cells(line, by) for by in dict.fromkeys((_mark(line), " ")))
-        return tuple(cut for cut in cuts if len(cut) > 1 and any(_means(cell[0].strip()) for cell in cut))
+        return tuple(cut for cut in cuts if len(cut) > 1 and any(means_descriptor(cell[0].strip()) for cell in cut))
 
     def columns(self, row: str) -> Iterator[tuple[str, re.Match[str]]]:
         """(the name of its column, a cell) of a row that has as many as the heading; else nothing."""
@@ -124,7 +137,7 @@ class _Above:
     @cached_property
     def label(self) -> str:
         found = None if _CODE.search(self.line) else _SECTION.fullmatch(self.line)
-        return found["label"] if found and _means(found["label"]) else ""
+        return found["label"] if found and means_descriptor(found["label"]) else ""
 
     def over(self, row: str, match: re.Match[str]) -> str:
         """The name of the column that something in a row stands in."""
@@ -146,7 +159,7 @@ def _of_line(line: str, start: int, found: list[re.Match[str]], above: _Above) -
         before = _BEFORE.search(gap)
         if len(several) == len(found) > 1:
             label = several[place]
-        elif before and (before["joint"].strip() or _means(before["label"])):
+        elif before and (before["joint"].strip() or means_descriptor(before["label"])):
             label = before["label"].strip()
         elif not code and not several and above.cut:
             label = above.over(line, match)
@@ -160,7 +173,31 @@ def _of_line(line: str, start: int, found: list[re.Match[str]], above: _Above) -
             yield Labelled(label, value_of(match[0]), (start + match.start(), start + match.end()), named)
 
 
-def _means(label: str) -> bool:
+def is_other(label: str) -> bool:
+    """Whether a label says that a number is a descriptor of something else, or an instruction's.
+
+    >>> is_other("TMA Desc"), is_other("idesc"), is_other("smem_desc")
+    (True, True, False)
+    """
+    return any(_OTHER.search(one) for one in (label, label.lower()))
+
+
+def is_address(label: str, before: str) -> bool:
+    """Whether a label, or the words up to a number, say that it is the address of something.
+
+    >>> is_address("desc ptr", ""), is_address("desc", "the address of desc"), is_address("desc", "store desc")
+    (True, True, False)
+    """
+    return label.startswith("&") or _POINTER.search(label) is not None or _OF_ADDRESS.search(before) is not None
+
+
+def says_descriptor(label: str) -> bool:
+    """Whether a label calls a number a descriptor by that word."""
+    return _DESC.search(label) is not None
+
+
+def means_descriptor(label: str) -> bool:
+    """Whether a label says that a number is a matrix descriptor: by that word, or by an operand's name."""
     return bool(_DESC.search(label) or _OPERANDS.search(label))
 
 

@@ -13,7 +13,7 @@ from layouts.instruction import Instruction
 class Found:
     """What a text may mean: its kind, a title for people, what it says as the kind has it, what to look at.
 
-    sure: whether it can mean nothing else.
+    sure: whether it can mean nothing else. fits: the text does not say that it is this, its number only may be.
     """
 
     kind: str
@@ -22,6 +22,7 @@ class Found:
     notices: tuple[str, ...] = ()
     sure: bool = False
     undetermined: tuple[str, ...] = field(default=())
+    fits: bool = False
 
 
 def instruction(

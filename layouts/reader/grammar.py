@@ -302,6 +302,9 @@ class Reader:
                 if self.kind != "name":
                     self.back(place)
                     break
+                if angle and self.word == "type" and path.rpartition("::")[2] == "conditional":
+                    self.next()  # what conditional<…> chooses
+                    continue
                 if args:  # a member of what a call gives
                     inner = Term(path, angle, args, tuple(named), (first, self.last))
                     path, angle, args, named = self.word, None, (inner,), []

@@ -8,6 +8,7 @@ cute/arch/mma_sm100_desc.hpp.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from layouts import idesc
 from layouts.errors import LayoutError
@@ -20,10 +21,20 @@ from layouts.reading import listed
 from layouts.spelling import read_word
 from layouts.table.kinds import KINDS
 
-_NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,9}[uU]?[lL]{0,2}\s*;?\s*")
+_NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
 NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)\s*(?:\|?=|\{)", re.I)
+_LABELLED = re.compile(  # as a program prints or defines it: idesc: 0x…, uint32_t kInstrDesc = 138413200;
+    r"(?<![\w.])(?P<label>(?:[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.]{0,40}(?:\[\d{1,4}\])?)[\"'\]]?"
+    r"[ \t]{0,8}(?:[:=]=?|->|is|are)?[ \t]{0,8}[{\"']?(?P<word>0[xX][0-9a-fA-F']{1,20}|\d{1,20})[uU]?[lL]{0,2}(?![\w.])"
+)
+_LABEL = re.compile(
+    r"(?:^|[^a-zA-Z]|[a-z](?=I))(?:k?[iI]_?[dD]esc|IDESC|kInstr"
+    r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
+)
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
+_DIGITS = 10  # characters of 32 bits in hexadecimal
+_MOST_DECIMAL = 10  # digits of 32 bits
 _MOST = 2000  # characters of code that spells one word
 
 
@@ -31,17 +42,43 @@ def read(text: str) -> tuple[Found, ...]:
     """The word of a text that is one, under the kinds that take it; none where no kind does."""
     if moved := _MOVED.search(text):
         named = set(re.findall(r"kind::(\w+)", text))
-        return _found(int(moved[1], 0), [row for row in KINDS if row.name in named], False)
+        kinds = [row for row in KINDS if row.name in named]
+        return _found(int(moved[1], 0), kinds if named or "desc" not in moved[0] else list(KINDS), False)
     if "make_" in text and (made := _made(text)):
         return _found(made.word, [made.kind], True)
+    if labelled := _labelled(text):
+        return labelled
     number = _NUMBER.fullmatch(text) is not None
+    if not number and text.strip().isdecimal() and len(text.strip()) <= _MOST_DECIMAL:
+        return tuple(replace(one, sure=False, fits=True) for one in _found(int(text), list(KINDS), False))
     if not number and (len(text) > _MOST or "<<" not in text or not NAMED.search(text)):
         return ()
     try:
         word = idesc.read(text.strip().rstrip(";")) if number else _built(text)
     except LayoutError:
         return ()
-    return _found(word, list(KINDS), not number)
+    wide = number and len(text.strip().rstrip("uUlL;")) > _DIGITS
+    return tuple(replace(one, fits=wide) for one in _found(word, list(KINDS), not number))
+
+
+def _labelled(text: str) -> tuple[Found, ...]:
+    """The first number that a label calls an instruction descriptor, under the kinds that the text names; CUTLASS's
+    runtime descriptor has it in the upper half of 64 bits.
+    """
+    for match in _LABELLED.finditer(text):
+        if not _LABEL.search(match["label"]):
+            continue
+        word = int(match["word"].replace("'", ""), 0) if match["word"] != "0" * len(match["word"]) else 0
+        word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
+        if not 0 <= word <= idesc.MOST:
+            continue
+        named = set(re.findall(r"kind::(\w+)", text))
+        kinds = [row for row in KINDS if row.name in named]
+        if made := _found(word, kinds, True) or _found(word, list(KINDS), True):
+            return made
+        notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
+        return (Found("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
+    return ()
 
 
 def _built(text: str) -> int:

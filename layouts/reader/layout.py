@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from math import prod
@@ -11,7 +12,7 @@ from typing import Any
 from layouts import catalog, cute
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.reader import labelled
+from layouts.reader import atom_traits, labelled
 from layouts.reader.found import Found, instruction
 
 _LOOKS = re.compile(r"\s*(?:(?:Swizzle|Sw|S)\s*<|smem_ptr|\(|_?\d+\s*:\s*_?\d)")
@@ -69,7 +70,14 @@ def read(text: str) -> tuple[Found, ...]:
     if not found or _OF_OTHERS.search(text):
         return ()
     each = dict.fromkeys((one.label, one.layout) for one in found)
-    out = [meaning for label, laid in each for meaning in _whole(laid, len(each) == 1, label)]
+    wrong = atom_traits.differences(text) if "MMA_Traits" in text else {}
+    out = []
+    for label, laid in each:
+        meaning, *others = _whole(laid, len(each) == 1, label)
+        said = wrong.get(f"{label} {laid}", ())
+        if not said and not others and _TV.search(label) and (left := atom_traits.missing(laid, None)):
+            said = (f"{label} {left}",)
+        out += [replace(meaning, notices=(*meaning.notices, *said)), *others]
     return tuple(sorted(out, key=lambda one: one.kind != "layout"))
 
 

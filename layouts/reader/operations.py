@@ -5,6 +5,7 @@ the instructions they are.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from layouts.reader import atoms, terms
 from layouts.reader.found import Found, each_once, instruction
@@ -23,7 +24,9 @@ def read(text: str) -> tuple[Found, ...]:
     if not found:
         return ()
     majors = found[0].majors if len(found) == 1 else {}
-    return instruction((i for one in found for i in one.found), f"'{found[0].name}'", majors=majors)
+    notes = tuple(dict.fromkeys(one.note for one in found if one.note))
+    made = instruction((i for one in found for i in one.found), f"'{found[0].name}'", notes, majors=majors)
+    return tuple(replace(one, sure=one.sure and not notes) for one in made)
 
 
 def _selectors(text: str) -> tuple[Found, ...]:

@@ -40,6 +40,13 @@ _MOVED = re.compile(
 _READS = re.compile(  # the operands of PTX that has descriptors among them
     r"\b(?:wgmma\.mma_async|tcgen05\.(?:mma|cp))\b(?P<given>[^;]{0,4000})"
 )
+READ = re.compile(r"\bwgmma\b|\btcgen05\.(?:mma|cp)\b|[A-Z]GMMA\b|UTC\w*MMA|\bg?desc\[|\bSM(?:90|1\d\d)_\w*\d+x\d+")
+_PAIR = re.compile(r"U?R\d{1,3}:U?R\d{1,3}")  # registers
+_DEFINED = re.compile(r"\b(?:union|struct|class)\b[^;{}()=]{0,200}\{")
+_WIDTH = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<bits>\d+)\s*(?=[,;])")  # of a bit-field
+_NEAR = 80  # characters before a word that say what it is
+FITS = "The text does not say that this number is a descriptor. Read as one, it is this."
+ADDRESS = "This number is an address of host or device memory. Read as a descriptor, its SBO is 64 KB or more."
 _ATOM = re.compile(r"\bSM\d{2,3}_\w{0,40}\d{1,3}x\d")
 _REGISTERS = re.compile(r"%?\w{1,20}")
 _JOINED = re.compile(r"\bmov\.b64\s+(?P<to>%?\w{1,20}), ?\{(?P<low>%?\w{1,20}), ?(?P<high>%?\w{1,20})\}")
@@ -81,25 +88,30 @@ def address(word: int) -> bool:
     return word >> 47 == 0 and word >> 44 in (0x5, 0x7)
 
 
-def descriptor(word: int, notices: tuple[str, ...], sure: bool, name: str = "") -> Found:
-    """The meaning of a word."""
+def descriptor(word: int, notices: tuple[str, ...], sure: bool, name: str = "", fits: bool = False) -> Found:
+    """The meaning of a word; fits: the text does not say that it is a descriptor."""
     form = of_word(word)
     notices = (*notices, form.notice) if form.notice else notices
     facts = {"word": hex_word(word), "format": form.name, **({"name": name} if name else {})}
     title = f"{form.name} matrix descriptor {hex_word(word)}" + (f" ({name})" if name else "")
-    return Found("descriptor", title, facts, notices, sure)
+    return Found("descriptor", title, facts, notices, sure and not fits, fits=fits)
 
 
 def read(text: str) -> tuple[Found, ...]:
     """The words that a text prints; none where it prints none."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     told: dict[int, str] = {}
+    open_: set[int] = set()  # words of which the text does not say that they are descriptors
     points = False  # a point may hold any two numbers
+    reads = READ.search(text) is not None
     for one in words(text):
         if one.word not in told and len(told) < _MOST:
             told[one.word] = one.label[:40]
             points |= text[one.span[0]] == "{" and not one.named and of_word(one.word).usual
-    block = {match[1][:5]: _number(match[2]) for match in _FIELD.finditer(text)}
+            if not reads and not _says(one, text):
+                open_.add(one.word)
+    values = without_types(text)
+    block = {match[1][:5]: _number(match[2]) for match in _FIELD.finditer(values)}
     notices: tuple[str, ...] = ()
     if len(block) >= 3:
         built = sum(value << _FIELDS[name].low for name, value in block.items()) & _WORD
@@ -113,7 +125,69 @@ def read(text: str) -> tuple[Found, ...]:
     if not told and (completed := _completed(text)):
         return completed
     alone = len(told) == 1 and not points
-    return tuple(descriptor(word, notices, alone and not notices, name) for word, name in told.items())
+    return tuple(
+        descriptor(
+            word,
+            notices if word not in open_ else (*notices, ADDRESS if address(word) else FITS),
+            alone and not notices,
+            name,
+            word in open_,
+        )
+        for word, name in told.items()
+    )
+
+
+def without_types(text: str) -> str:
+    """A text with blanks in place of its types that have bit-fields: the number behind a name there is its width."""
+    for start, end in _types(text):
+        text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+    return text
+
+
+def _types(text: str) -> Iterator[Span]:
+    """Where the definitions of types with bit-fields stand."""
+    past = 0
+    for match in _DEFINED.finditer(text):
+        if match.start() < past:
+            continue
+        deep, at = 1, match.end()
+        while deep and at < len(text):
+            deep += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+        past = at  # what an outer type lacks, those inside it lack
+        if _WIDTH.search(text, match.end(), at):
+            yield match.start(), at
+
+
+def defined(text: str) -> tuple[Found, ...]:
+    """A union or struct that has a matrix descriptor's bit-fields: what it lays out, and that it holds no value."""
+    for span in _types(text):
+        inside = text[slice(*span)]
+        widths = {match["name"].strip("_"): int(match["bits"]) for match in _WIDTH.finditer(inside)}
+        fields = [name for name in widths if re.match(r"start_addr|leading|stride|base_off|layout_t|swizzle", name)]
+        if len(fields) < 3 or not any(name.startswith("stride") for name in fields):
+            continue
+        mode = next((widths[name] for name in fields if name.startswith(("layout_t", "swizzle"))), 0)
+        form = "tcgen05" if mode == 3 or {"version", "lbo_mode"} & set(widths) else "wgmma"
+        notice = (
+            f"A type holds no value: the numbers are the widths of its {len(fields)} fields. Paste what is assigned to"
+            " them, or the word."
+        )
+        return (Found("topic", f"The bit-fields of a {form} matrix descriptor", {"topic": "fields"}, (notice,)),)
+    return ()
+
+
+def _says(one: Labelled, text: str) -> bool:
+    """Whether a label says that a word is a descriptor and the word is no address; whether one that an operand's name
+    or nothing stands before has what other numbers seldom have.
+    """
+    if columns.says_descriptor(one.label):
+        return not address(one.word)
+    if one.label and not columns.means_descriptor(one.label) and not _PAIR.fullmatch(one.label):
+        return False
+    apart = not one.label and text[: one.span[0]].endswith((" ", "\t"))
+    other = re.search(r"(?<![\w.%$])[A-Za-z_]{3,}$", _words_before(one, text)) if apart else None
+    return marked(one.word) and (other is None or columns.means_descriptor(other[0]))
 
 
 def _completed(text: str) -> tuple[Found, ...]:
@@ -148,10 +222,41 @@ def words(text: str) -> tuple[Labelled, ...]:
     for one in found:
         if len(out) >= MOST_WORDS:
             break
+        if _is_another(one, text):
+            continue
         if not any(a < one.span[1] and one.span[0] < b for a, b in taken):
             out.append(one)
             taken.append(one.span)
     return tuple(sorted(out, key=lambda one: one.span))
+
+
+def _is_another(one: Labelled, text: str) -> bool:
+    """Whether the words before a number say that it is an address, or another descriptor than a matrix's."""
+    before = _words_before(one, text)
+    label = before if one.label and before.endswith(one.label) else one.label
+    return columns.is_other(re.split(r"[,;|=]", label)[-1]) or _points(one, text)
+
+
+def _points(one: Labelled, text: str) -> bool:
+    """Whether the words before a number call it an address, and it may be one."""
+    before = _words_before(one, text)
+    said = columns.is_address(one.label or before, before)
+    return said and one.word >> 47 in (0, (1 << 17) - 1)
+
+
+def _words_before(one: Labelled, text: str) -> str:
+    line = text.rfind("\n", 0, one.span[0]) + 1
+    return text[max(line, one.span[0] - _NEAR) : one.span[0]].rstrip(" \t=:({[\"'")
+
+
+def addresses(text: str) -> tuple[int, ...]:
+    """The numbers of a text that are addresses of memory, by their size or by what stands before them.
+
+    >>> [hex(word) for word in addresses("smem desc ptr 0x7f0000001000, desc_a 0x4000004000010100")]
+    ['0x7f0000001000']
+    """
+    found = (one for one in columns.read(text) if one.word > 0)
+    return tuple(one.word for one in found if address(one.word) or _points(one, text))[:_MOST]
 
 
 def _words(text: str) -> Iterator[Labelled]:
@@ -187,7 +292,7 @@ def _words(text: str) -> Iterator[Labelled]:
     for match in _VECTOR.finditer(text):
         word = (_number(match["one"].rstrip("uU")) | _number(match["two"].rstrip("uU")) << 32) & _WORD
         label = _before(text, match.start()) or _before(text, text.rfind("\n", 0, match.start()) + 1)
-        if likely(word) and (label or _marked(word)):  # a point is not
+        if likely(word) and (label or marked(word)):  # a point is not
             yield Labelled(label, word, match.span(), bool(label))
     for match in _BRACED.finditer(text):
         word = _number(match["one"]) | _number(match["two"]) << 32
@@ -215,7 +320,7 @@ def _words(text: str) -> Iterator[Labelled]:
             yield replace(told, word=word)
     for told in columns.registers(text):
         moved = "MOV" in text[slice(*told.span)]
-        if likely(told.word) and (not moved or _marked(told.word) or f"gdesc[{told.label.split(':')[0]}]" in text):
+        if likely(told.word) and (not moved or marked(told.word) or f"gdesc[{told.label.split(':')[0]}]" in text):
             yield told
 
 
@@ -229,16 +334,16 @@ def _moved(text: str) -> Iterator[Labelled]:
         word = _number(match["word"]) & _WORD
         if match["bits"] == "32":
             held[match["to"]] = word & 0xFFFFFFFF
-        elif likely(word) and not address(word) and (_marked(word) or match["to"] in read):
+        elif likely(word) and not address(word) and (marked(word) or match["to"] in read):
             yield Labelled("", word, match.span("word"), False)
     for match in _JOINED.finditer(text) if held else ():
         if match["low"] in held and match["high"] in held:
             word = held[match["low"]] | held[match["high"]] << 32
-            if likely(word) and not address(word) and (_marked(word) or match["to"] in read):
+            if likely(word) and not address(word) and (marked(word) or match["to"] in read):
                 yield Labelled("", word, match.span(), False)
 
 
-def _marked(word: int) -> bool:
+def marked(word: int) -> bool:
     """Whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
     return word >> 62 > 0 or not of_word(word).usual
 

@@ -14,9 +14,18 @@ from layouts.reader.found import Found
 from layouts.syntax import sizes_of
 from layouts.table.tcgen05 import BESIDE
 
-_ESCAPED = re.compile(r"\\(?:[nt]|0[9aAdD])")  # of C and Python, of LLVM
+_ESCAPED = re.compile(r"\\(?:t|09)")  # of C and Python, of LLVM
+_LINE_END = re.compile(r"\\(?:n|0[aAdD])")
+_COMMENT = re.compile(r"(?<![:\w])//")  # begins one, unless it is an address of the web
+_DIRECTIVE = re.compile(  # of PTX, behind a word that is no opcode: `mma` of a comment, then .reg
+    r"\s\.(?:reg|pred|visible|entry|func|extern|weak|version|target|address_size|pragma|loc|file|section|align|branchtargets"
+    r"|calltargets|callprototype|maxn?tid|reqntid|minnctapersm|maxnctapersm|maxnreg|noreturn|alias|common"
+    r"|(?:const|global|local|param|shared)(?=\s+\.(?:align|[bsuf]\d+)\b))(?!\w)",
+    re.I,
+)
 _JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
 _LONGEST_SHORT = max(name.count(".") + 1 for name in catalog.SHORTS)  # words of a short name
+_SECONDS = {opcode.words[:2] for opcode in catalog.OPCODES.values()}  # the first two words of an opcode
 _OPERAND = re.compile(r"/\s*(\w+)\s*$")
 _MOST_BEGUN = 2000  # characters of a text that is told of an opcode without shape and types
 _MOST = 64  # instructions of one text that are told
@@ -48,37 +57,42 @@ def _whole(text: str) -> str:
         default=0,
     )
     whole = catalog.SHORTS.get(".".join(words[:short]).lower())
-    if not whole or ".".join(words).lower().startswith(f"{whole}."):
+    told = ".".join(words).lower()
+    if not whole or told == whole or told.startswith(f"{whole}."):
         return ""
+    if short == 1 and tuple(word.lower() for word in words[:2]) in _SECONDS:
+        return ""  # wmma.load: another opcode's beginning
     return ".".join((whole, *words[short:]))
 
 
 def read(text: str) -> tuple[Found, ...]:
     """The instructions that a text spells. LayoutError where it spells one that does not exist and no other."""
-    joined = _JOINED.sub("", _ESCAPED.sub(" ", text))
+    joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
     found: list[Instruction] = []
     seen: dict[str, Instruction | None] = {}
     wrong: list[str] = []  # that have a shape or types: an instruction is meant
     begun: list[str] = []  # that have neither: another instruction's name, or the beginning of one
     for match in catalog.OPCODE.finditer(joined):
-        if not match[2]:
+        opcode = _one_line(match, joined)
+        if "." not in opcode:
             continue  # without qualifiers it is a word of C++ or of a sentence
-        if re.sub(r"\s", "", match[0]).lower().startswith(BESIDE):
+        if re.sub(r"\s", "", opcode).lower().startswith(BESIDE):
             continue  # it exists and has no map
-        if match[0] not in seen:
-            seen[match[0]] = known(match[0])
-            if seen[match[0]] is None:
-                meant = _meant(match[0])
-                if _GOES_ON.match(joined, match.end()) or not meant:
-                    begun.append(match[0])
+        if opcode not in seen:
+            seen[opcode] = known(opcode)
+            if seen[opcode] is None:
+                meant = _meant(opcode)
+                if _GOES_ON.match(joined, match.start() + len(opcode)) or not meant:
+                    begun.append(opcode)
                 else:
-                    wrong.append(match[0])
-        if (said := seen[match[0]]) is not None:
+                    wrong.append(opcode)
+        if (said := seen[opcode]) is not None:
             found.append(said)
     if not found:
         if len(joined) > _MOST_BEGUN:
             begun = []
-        if wrong or (begun := [one for one in begun if _named(one) or one == joined.strip().rstrip(";: ")]):
+        alone = joined.strip().rstrip(";: ")
+        if wrong or (begun := [one for one in begun if one == alone or (_named(one) and one not in catalog.OPCODES)]):
             return _refused((wrong or begun)[0], joined)
         return ()
     names = list(dict.fromkeys(i.ptx for i in found))
@@ -99,6 +113,16 @@ def read(text: str) -> tuple[Found, ...]:
     if majors := immediates.majors(joined):
         facts["majors"] = majors
     return (Found("instruction", title, facts, notices, sure=one and not wrong),)
+
+
+def _one_line(match: re.Match[str], text: str) -> str:
+    """An opcode without what the blanks behind it join to it: a directive, or the line below a comment."""
+    opcode = match[0]
+    if cut := _DIRECTIVE.search(opcode):
+        opcode = opcode[: cut.start()]
+    if "\n" in opcode and _COMMENT.search(text, text.rfind("\n", 0, match.start()) + 1, match.start()):
+        opcode = opcode.partition("\n")[0]
+    return opcode
 
 
 def _meant(opcode: str) -> bool:

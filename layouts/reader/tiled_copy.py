@@ -30,6 +30,10 @@ _FIELD = re.compile(
 )
 _PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
 _MOST_MADE = 8
+_FOURTH = (
+    "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is read as the tile that is"
+    " copied."
+)
 _VECTOR = re.compile(r"AutoVectorizingCopyWithAssumedAlignment")
 
 
@@ -120,10 +124,13 @@ def made(home: Text, term: Term) -> Found | None:
             mma = tiled_mma.made(home, other)
         return _of_mma(copied or Copied(None, None, None), letter, mma) if len(given) > 1 else None
     by_map = term.name in ("TiledCopy", "make_tiled_copy_impl") or (
-        term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
+        term.path.startswith(("cute.", "cutlass."))
+        and term.name == "make_tiled_copy"
+        and len(given) < 4
+        and "thr_layout" not in term.given
     )
     first = given[1] if len(given) > 1 else term.at(9, "layout_tv", "thr_layout")
-    second = given[2] if len(given) > 2 else term.at(9, "tiler_mn", "val_layout")
+    second = given[2] if len(given) > 2 else term.at(9, *(("tiler_mn",) if by_map else ()), "val_layout")
     one = shapes.layout(home, first) if first is not None else None
     two = shapes.layout(home, second) if second is not None and not by_map else None
     if one is None:
@@ -133,7 +140,28 @@ def made(home: Text, term: Term) -> Found | None:
         _, sizes = shapes.tiler(home, second) if second is not None else (None, [])
         return _of_map(copied, one, sizes)
     opened = ["val_layout"] if second is not None and two is None else []
-    return _found(copied, one, two or (None if opened else shapes.Laid((1, 1), (0, 0))), None, opened)
+    found = _found(copied, one, two or (None if opened else shapes.Laid((1, 1), (0, 0))), None, opened)
+    fourth = given[3] if len(given) > 3 else term.at(9, "tiler", "tiler_mn")
+    return found if fourth is None else _of_tiler(home, found, fourth)
+
+
+def _of_tiler(home: Text, found: Found, value: Any) -> Found:
+    """A TiledCopy over the tile that a fourth argument says; CuTe's make_tiled_copy takes three, and its tile is the
+    product of the two layouts.
+    """
+    _, sizes = shapes.tiler(home, value)
+    covered, notices = found.facts["tiler_mn"], [*found.notices, _FOURTH]
+    known = bool(sizes) and all(isinstance(one, int) for one in sizes)
+    if known and covered and covered != sizes:
+        by = "×".join(map(str, covered))
+        known = len(covered) == len(sizes) and all(big % small == 0 for big, small in zip(sizes, covered, strict=True))
+        said = "of it at a time." if known else f"at a time, which does not divide {'×'.join(map(str, sizes))}."
+        notices.append(f"The thread and value layouts cover {by} {said}")
+    tile = sizes if known else None
+    facts = {**found.facts, "tiler_mn": tile, "body": {**found.facts["body"], "tile": tile}}
+    title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {'×'.join(map(str, tile)) if tile else '?'}"
+    opened = [one for one in found.undetermined if one != "tiler_mn"] + ([] if known else ["tiler_mn"])
+    return Found("tiled_copy", title, facts, tuple(notices), False, tuple(opened))
 
 
 def _found(
@@ -150,7 +178,8 @@ def _found(
     if counts:
         threads, values = counts
     if tiler is None and thr and val:
-        both = zip(_two(thr.shape), _two(val.shape), strict=True)
+        rank = _rank(thr, val)
+        both = zip(_two(thr.shape, rank), _two(val.shape, rank), strict=True)
         tiler = [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
     known = tiler is not None and all(isinstance(one, int) for one in tiler)
     facts: dict[str, Any] = {
@@ -165,7 +194,7 @@ def _found(
             "element_bits": copied.element_bits,
             "thr_layout": str(thr) if thr else None,
             "val_layout": str(val) if val else None,
-            "tile": tiler if known else None,
+            "tile": tiler if known and len(tiler or ()) == 2 else None,
         },
     }
     return _told(facts, copied, opened, shapes.symbols(*(one.shape for one in (thr, val) if one)))
@@ -186,10 +215,15 @@ def _told(facts: dict[str, Any], copied: Copied, opened: list[str], names: list[
     return Found("tiled_copy", title, facts, told, True, tuple(dict.fromkeys((*opened, *names))))
 
 
-def _two(shape: Any) -> list[Any]:
+def _two(shape: Any, rank: int = 2) -> list[Any]:
+    """The sizes of a shape's modes, two or `rank` at the least."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
-    out = [shapes.size(one) for one in modes[:2]]
-    return [*out, *[1] * (2 - len(out))]
+    out = [shapes.size(one) for one in modes]
+    return [*out, *[1] * (rank - len(out))]
+
+
+def _rank(*laid: shapes.Laid) -> int:
+    return max(2, *(len(one.shape) if isinstance(one.shape, tuple) else 1 for one in laid))
 
 
 def _of_mma(copied: Copied, letter: str, mma: Found | None) -> Found:

@@ -12,7 +12,7 @@ from layouts.expression import LONGEST
 from layouts.reader import instruction_word, printed
 from layouts.reader.code import rows
 from layouts.reader.code.word import runs
-from layouts.reader.code.words import built_word
+from layouts.reader.code.words import BuiltWord, built_words
 from layouts.reader.found import Found
 from layouts.spelling import read_word
 from layouts.table.descriptors import of_word
@@ -38,6 +38,8 @@ _MEANT = re.compile(
 )
 _NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
+_PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F']+(?:[uU]?[lL]{0,2})")
+_WHOLE = 16  # digits of a word whose zeros are written
 _DIGITS = 9  # hex digits from which digits alone are a word of 64 bits
 RESERVED = runs(WGMMA.reserved_mask)
 UNLIKELY = 3  # groups of reserved bits; one or two are what an address does that is not shifted or not masked
@@ -46,6 +48,19 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 def read(text: str) -> tuple[Found, ...]:
     """The word that a text spells or builds; LayoutError where it looks like one and is none."""
+    return _read(text) if not printed.defined(text) else _beside(text)
+
+
+def _beside(text: str) -> tuple[Found, ...]:
+    """What a text with a descriptor's type makes of it; where that is nothing, what the type is."""
+    try:
+        found = _read(text) if re.search(r"\w", re.sub(r"\}\s*\w*\s*;", "", printed.without_types(text))) else ()
+    except LayoutError:
+        found = ()
+    return found or (() if rows.reads(text) else printed.defined(text))
+
+
+def _read(text: str) -> tuple[Found, ...]:
     if printed.UNION.search(text):
         return printed.read(text)
     if rows.reads(text):
@@ -76,6 +91,8 @@ def read(text: str) -> tuple[Found, ...]:
 
 
 def _spelled(text: str) -> tuple[Found, ...]:
+    if instruction_word.NAMED.search(text) and instruction_word.read(text):
+        return ()
     read = read_word(text, "text")
     small = read.word >> 32 == 0
     strange = read.word & WGMMA.reserved_mask and of_word(read.word).usual
@@ -95,7 +112,13 @@ def _spelled(text: str) -> tuple[Found, ...]:
         notices.append(
             "Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?"
         )
-    out = [printed.descriptor(read.word, tuple(notices), not (small or short or notices))]
+    number = _PLAIN.fullmatch(plain) is not None
+    if small and number and instruction_word.read(text):
+        return ()  # the 32 bits of tcgen05.mma's instruction descriptor
+    if number and plain.isdecimal() and len(plain) < _WHOLE and int(plain) < 1 << 32:
+        return ()  # decimal, of 32 bits
+    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not printed.marked(read.word)))
+    out = [printed.descriptor(read.word, tuple(notices), not (small or short or notices), fits=fits)]
     meant = {note.word for note in read.warnings} - {read.word}
     out += [
         printed.descriptor(word, ("What arithmetic in 64 bits throughout gives.",), False) for word in sorted(meant)
@@ -111,18 +134,26 @@ def _runs(word: int) -> int:
 def _built(text: str) -> tuple[Found, ...]:
     if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
         return _spelled(text)  # one declaration
-    built = built_word(text, "text")
+    several = built_words(text, "text")
+    return tuple(one for name, built in several for one in _of_built(text, built, name))
+
+
+def _of_built(text: str, built: BuiltWord, name: str) -> tuple[Found, ...]:
+    """What one word that code builds is; name: its variable, where the code builds several."""
     if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
         return ()
-    descriptor = Descriptor(built.word)
+    form = of_word(built.word)
+    descriptor = Descriptor(built.word, form)
     said = descriptor.facts
+    amounts = [f.amount for f in FIELDS if f.name != "start_address"]
     facts = {
-        "fields": {f.amount: said[f.amount] for f in FIELDS if f.name != "start_address"},
+        "fields": {name: said[name] for name in amounts},
         "start": built.start or descriptor.start_address,
-        "format": "wgmma",
+        "format": form.name,
         "word": None if built.start else hex_word(built.word),
         "warnings": list(built.notices),
     }
     told = f"start address from '{built.start}'" if built.start else hex_word(built.word)
     open_ = ("start",) if built.start else ()
+    told += f" ({name})" if name else ""
     return (Found("builder", f"Code that builds a descriptor: {told}", facts, built.notices, not built.notices, open_),)

@@ -10,6 +10,7 @@ from typing import Any
 from layouts import catalog
 from layouts.bits import hex_word
 from layouts.instruction import Instruction
+from layouts.reader import printed_map
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
@@ -75,7 +76,8 @@ class Contents:
 
     def _read(self) -> list[Use]:
         """The pieces, and every use of a descriptor."""
-        for one in tensor_maps.named_maps(self.code) if self.code else ():
+        made = tensor_maps.named_maps(self.code) if self.code else ()
+        for one in (*made, *printed_map.maps(self.text)):
             self.stores.append(Store(len(self.pieces), map=one))
             self.pieces.append(pieces.of_map(one))
         inside = [piece.spans[0] for piece in self.pieces]

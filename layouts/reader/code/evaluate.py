@@ -11,7 +11,7 @@ from typing import Any
 from layouts.reader.code import cxx, merging, python, tree
 from layouts.reader.code.expressions import BudgetError, Frame
 from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
-from layouts.reader.code.known import PRELUDE
+from layouts.reader.code.known import PRELUDE, fields_union
 from layouts.reader.code.machine import DEFINITIONS, Machine
 from layouts.reader.code.merging import Records
 from layouts.reader.code.predefined import Presumed
@@ -84,6 +84,9 @@ def new_machine(text: str, budget: int, python: bool = False) -> tuple[Machine, 
     machine.frames.append(Frame("", (0, len(text))))
     machine.prelude = Scope()
     for one in () if python else prelude():
+        machine.define(one, machine.prelude)
+    union, machine.unions = ("", frozenset()) if python else fields_union(text)
+    for one in cxx.read(plain(union)) if union else ():
         machine.define(one, machine.prelude)
     machine.globals = Scope(Scope(machine.prelude), "namespace")
     return machine, machine.globals

@@ -103,6 +103,7 @@ class Finding:
         self.most_calls = 24  # nested
         self.globals: Any = None
         self.prelude: Any = None
+        self.unions: frozenset[str] = frozenset()  # members that tell a descriptor's union which the text lacks
         self.found: list[Found] = []
         self.made: list[Made] = []
         self.assembled: list[Assembled] = []

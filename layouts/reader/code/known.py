@@ -111,3 +111,45 @@ union SMEMDescriptor {
            matrixBaseOffset : 3, : 10, swizzlingMode : 2; };
 };
 """
+FIELDS_UNION = "MatrixDescriptor"
+_LAYS_OUT = re.compile(r"(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b")
+_CONTAINED = re.compile(r"(?:->|\.)\s*([A-Za-z_]\w*)\s*\.\s*(?:leading|stride)_byte_offset_?\b")
+_OF_BLACKWELL = re.compile(r"\.\s*(?:version|lbo_mode)_?\b|\bUMMA\b|tcgen05|sm_?10\d|blackwell", re.I)
+_WORDS_OF_UNION = "desc desc_ raw raw_ u64 value".split()
+
+
+def fields_union(text: str) -> tuple[str, frozenset[str]]:
+    """A union that has the members which a text assigns as a matrix descriptor's, for one that the text does not
+    define, whatever it is called: C++, and the members that tell it; ("", nothing) where a text has no such members.
+
+    Source of the fields: CUTLASS, cute/arch/mma_sm90_desc.hpp and mma_sm100_desc.hpp.
+
+    >>> sorted(fields_union("d.bits.stride_byte_offset = 64;")[1]), fields_union("d.x = 1;")[0]
+    (['bits'], '')
+    """
+    if not _LAYS_OUT.search(text):
+        return "", frozenset()
+
+    def spelled(*names: str) -> str:
+        each = (one for name in names for one in (f"{name}_", name))
+        return next((one for one in each if re.search(rf"\.\s*{one}\b", text)), names[0])
+
+    start, lead, stride = (spelled(f"{one}") for one in ("start_address", "leading_byte_offset", "stride_byte_offset"))
+    base, mode = spelled("base_offset"), spelled("layout_type", "swizzle_mode", "swizzle_type", "swizzle")
+    head = f"uint64_t {start} : 14, : 2, {lead} : 14, : 2, {stride} : 14, "
+    if blackwell := _OF_BLACKWELL.search(text):
+        version, lbo_mode = spelled("version"), spelled("lbo_mode")
+        fields = f"{head}{version} : 2, : 1, {base} : 3, {lbo_mode} : 1, : 8, {mode} : 3;"
+    else:
+        fields = f"{head}: 3, {base} : 3, : 10, {mode} : 2;"
+    containers = {name for name in _CONTAINED.findall(text) if name != "bitfield" or blackwell}
+    direct = re.search(r"(?<![.\w])\w+(?:\[\w*\])?\s*(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b", text)
+    members = [f"struct {{ {fields} }} {name};" for name in sorted(containers)]
+    if direct:
+        members.append(f"struct {{ {fields} }};")
+    if not members:
+        return "", frozenset()
+    words = " ".join(f"uint64_t {name};" for name in _WORDS_OF_UNION)
+    told = containers | ({start, lead, stride, base, mode, *_WORDS_OF_UNION} if direct else set())
+    told |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
+    return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(told)

@@ -8,6 +8,7 @@ from typing import Any
 
 from layouts.c_integers import INT, LONG, ULONG, IntegerType
 from layouts.reader.code import calls, tree, word
+from layouts.reader.code.known import FIELDS_UNION
 from layouts.reader.code.overloads import Candidate
 from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
@@ -36,10 +37,19 @@ _CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a 
 _INTEGRAL = re.compile(r"_(\d+)$")
 
 
+def _is_zero(value: Any) -> bool:
+    """Whether a value of an unknown type is written {} or {0}."""
+    if not isinstance(value, Array):
+        return False
+    given = [number(one.value) for one in value.cells if not isinstance(one.value, Object | Array)]
+    return len(given) == len(value.cells) and all(one is not None and one.known == 0 for one in given)
+
+
 class Making:
     """Objects and conversions of one evaluation."""
 
     python: bool
+    unions: frozenset[str]
 
     def whole_number(self, value: Any) -> Int:
         found = number(value)
@@ -269,17 +279,23 @@ class Making:
         members say what it is. Its bits are symbols.
         """
         value = whole.value if isinstance(whole, Cell) else whole
+        zero = isinstance(whole, Cell) and _is_zero(value) and whole.kind is not None and not whole.kind.dims
+        value = Term(inner.last, whole.kind) if zero and isinstance(inner, tree.Name) else value
         if not isinstance(value, Term) or not isinstance(inner, tree.Name):
             return whole
         halves = name in ("lo", "hi")
-        kind = self.named_kind("SmemDescriptor" if halves else "GmmaDescriptor", scope)
+        other = name in self.unions
+        kind = self.named_kind(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
         if kind is None or kind.record is None or (halves and not self._a_half(inner.last)):
             return whole
-        if value.kind is not None and value.kind.name != kind.name:
+        unknown = not halves and value.kind is not None and value.kind.record is None and value.kind.whole is None
+        if value.kind is not None and value.kind.name != kind.name and not unknown:
             return whole
         made = self.instance(kind.record, inner.last)
         if value.head and value.head != "uninitialised":
             made.store.value = free(value.text, ULONG)
+        if zero:
+            made.store.value = Int(0, ULONG)
         if isinstance(whole, Cell):
             self.put(whole, made)
             return whole

@@ -47,6 +47,7 @@ class Places:
     """Places of one evaluation."""
 
     python: bool
+    unions: frozenset[str]
 
     def place(self, one: tree.Expression, scope: Scope) -> Any:
         """What an expression names: a cell, a part of an object, what a pointer points to; else its value."""
@@ -58,7 +59,7 @@ class Places:
                 whole = self.place(inner, scope)
                 if one.arrow:
                     whole = self.pointed_object(whole, one)
-                if name in OF_DESCRIPTOR and not self.python:
+                if (name in OF_DESCRIPTOR or name in self.unions) and not self.python:
                     whole = self.described(inner, name, whole, scope)
                 if one.owner:
                     return self._qualified_member(whole, one, scope)

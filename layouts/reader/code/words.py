@@ -9,6 +9,7 @@ start field is made of.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from layouts.reader.code.values import Cell, Object, Scope, Term, number
 from layouts.reader.code.word import FIELD_BITS, FIELD_SHIFT, Int, convert
 from layouts.reading import shown
 
+_ASSIGNS = re.compile(r"\s*[A-Za-z_][\w.>\[\]-]*(?:\.|->)\w+\s*=[^=]")  # a member
 HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."
 
 
@@ -49,9 +51,26 @@ def built_word(text: str, field: str = "descriptor") -> BuiltWord:
     >>> hex(built.word), built.start
     ('0x4000000000000000', 'smem')
     """
+    built = built_words(text, field)
+    if len(built) > 1:
+        names = " and ".join(sorted(name for name, _ in built))
+        raise _refused(f"it builds {len(built)} descriptors, {names}", field, "Paste one of them.")
+    return built[0][1]
+
+
+def built_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltWord], ...]:
+    """Return each word that code builds, with its variable's name where it builds several: one at the least.
+
+    >>> [name for name, _ in built_words("a.bitfield.layout_type_ = 1; b.bitfield.layout_type_ = 2;")]
+    ['a', 'b']
+    """
     if len(text) > LONGEST:
         raise LayoutError("bad_word", f"The code has {len(text)} characters.", f"At most {LONGEST}.", field)
-    machine, value = _run(text, field)
+    machine, values = _run(text, field)
+    return tuple((name, _word_of(machine, value, field)) for name, value in values.items())
+
+
+def _word_of(machine: Machine, value: Any, field: str) -> BuiltWord:
     given = number(value)
     if given is None or (isinstance(value, Term) and value.kind is None):
         raise _refused(f"'{shown(str(value), 60)}' has no value" if value is not None else "nothing is returned", field)
@@ -81,10 +100,10 @@ def _start(value: Int, field: str) -> str:
     return names[0]
 
 
-def _run(text: str, field: str) -> tuple[Machine, Any]:
-    """The evaluation of a text, and the one value it comes to."""
+def _run(text: str, field: str) -> tuple[Machine, dict[str, Any]]:
+    """The evaluation of a text, and the value it comes to, or the values of the variables that it builds."""
     text = text.rstrip()
-    if ";" not in text and "{" not in text and not text.lstrip().startswith("return"):
+    if ";" not in text and "{" not in text and not text.lstrip().startswith("return") and not _ASSIGNS.match(text):
         text = f"return {text}"
     text = text if text[-1:] in (";", "}") else f"{text};"
     source = prepare(text)
@@ -95,19 +114,22 @@ def _run(text: str, field: str) -> tuple[Machine, Any]:
     try:
         for statement in body:
             machine.define(statement, scope)
-        value = _loose(machine, body, scope, field)
+        values = _loose(machine, body, scope, field)
+        if isinstance(values, dict):
+            return machine, values
+        value = values
         functions = [one for one in body if isinstance(one, tree.Function)]
         for function in functions if value is None else ():
             if id(function) not in machine.called:
                 value = machine.entry(function, scope)
     except (BudgetError, RecursionError):
         raise _refused("it takes too many steps", field, "Paste only what builds the word.") from None
-    return machine, value
+    return machine, {"": value}
 
 
 def _loose(machine: Machine, body: tuple[tree.Statement, ...], scope: Scope, field: str) -> Any:
     """What the lines outside every function return; else the last expression, the object whose bits they assign, or the
-    variable that they write last.
+    variable that they write last. By name where they build several.
     """
     last: Any = None
     written: list[str] = []
@@ -128,10 +150,21 @@ def _loose(machine: Machine, body: tuple[tree.Statement, ...], scope: Scope, fie
     assigned = {name for statement in body if isinstance(statement, tree.Do) for name in _names(statement)}
     objects = [name for name, cell in cells.items() if isinstance(cell.value, Object) and name in assigned]
     if len(objects) > 1:
-        told = " and ".join(sorted(objects))
-        raise _refused(f"it builds {len(objects)} descriptors, {told}", field, "Paste one of them.")
+        return {name: cells[name].value for name in objects}
+    ends = [name for name in cells if not objects and _is_end(machine, name, cells[name], written)]
+    if len(ends) > 1:
+        return {name: cells[name].value for name in ends}
+    if ends and (whole := number(cells[written[-1]].value) if written[-1] in cells else None) is not None:
+        written = [*written, *ends] if whole.type.bits < ULONG.bits else written  # the other is an instruction's
     chosen = cells.get(objects[0] if objects else written[-1])
     return chosen.value if chosen is not None and (objects or not isinstance(chosen.value, Object)) else None
+
+
+def _is_end(machine: Machine, name: str, cell: Cell, written: list[str]) -> bool:
+    """Whether a variable has more than an address, and the text only writes it."""
+    value = number(cell.value) if not isinstance(cell.value, Object | Term) else None
+    whole = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
+    return whole and len(re.findall(rf"\b{re.escape(name)}\b", machine.text)) == written.count(name)
 
 
 def _check_target(machine: Machine, statement: tree.Statement, scope: Scope, field: str) -> None:

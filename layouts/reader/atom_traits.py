@@ -1,0 +1,120 @@
+"""MMA_Traits that a text specialises: whether each of its thread-value layouts covers its operand, and whether it is
+the one that the named atom has.
+
+CUTLASS 4.7, cute/atom/mma_traits.hpp: ALayout is over M × K, BLayout over N × K, CLayout over M × N, column-major.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import cute
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.reader import cutlass, labelled
+from layouts.reader.found import Found
+
+_TRAITS = re.compile(r"\bMMA_Traits\s*<\s*(?P<atom>[^\n;{}]{1,200}?)\s*>\s*(?::[^{;]{0,200})?\{")
+_SHAPE = re.compile(r"\bShape_MNK\s*=\s*(?:\w+::)?Shape\s*<\s*_?(\d+)\s*,\s*_?(\d+)\s*,\s*_?(\d+)\s*>")
+_LABEL = re.compile(r"([ABC])Layout(?:_TV)?")
+_TILES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}
+_MOST_ELEMENTS = 1 << 17  # of one layout whose elements are counted
+_MOST = 16  # specialisations of one text
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The instructions of a text's atoms, with what its MMA_Traits say otherwise."""
+    found = cutlass.read(text)
+    if "MMA_Traits" not in text:
+        return found
+    said = tuple(notice for notices in differences(text).values() for notice in notices)
+    return tuple(replace(one, notices=(*one.notices, *said), sure=one.sure and not said) for one in found)
+
+
+def differences(text: str) -> dict[str, tuple[str, ...]]:
+    """Layout, as it is printed → what is wrong with it: elements that it leaves out, and the named atom's own."""
+    out: dict[str, tuple[str, ...]] = {}
+    for atom, body in _specialised(text):
+        for one in labelled.code(body):
+            if (label := _LABEL.fullmatch(one.label)) and (said := tuple(_of_layout(one.layout, label[1], atom, body))):
+                out[f"{one.label} {one.layout}"] = said
+    return out
+
+
+def missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:
+    """What a thread-value layout leaves out of its tile, after its name; "" where it holds each element once or what it
+    holds is not counted.
+
+    >>> missing(cute.parse("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
+    'covers 160 of the 256 elements of its 16×16 tile; 96 pairs of thread and value repeat one.'
+    """
+    sizes, strides = cute.leaves(layout.shape), cute.leaves(layout.stride)
+    if layout.swizzle is not None or prod(sizes) > _MOST_ELEMENTS or min(sizes, default=0) < 1:
+        return ""
+    places = np.zeros(1, np.int64)
+    for size, stride in zip(sizes, strides, strict=True):
+        places = (places[:, None] + np.arange(size, dtype=np.int64) * stride).ravel()
+    held = len(np.unique(places))
+    whole = prod(tile) if tile else prod(sizes)
+    of = f"the {whole:,} elements of its {tile[0]}×{tile[1]} tile" if tile else f"{whole:,} elements"
+    if tile and (places.max() >= whole or places.min() < 0):
+        return f"reaches element {places.max():,}, outside {of}."
+    if held == whole or (tile is None and 0 in strides):
+        return ""
+    return f"covers {held:,} of {of}; {len(places) - held:,} pairs of thread and value repeat one."
+
+
+def _specialised(text: str) -> Iterator[tuple[str, str]]:
+    """(the atom's name, the body) of each MMA_Traits."""
+    for count, match in enumerate(_TRAITS.finditer(text)):
+        if count >= _MOST:
+            return
+        deep, at = 1, match.end()
+        while deep and at < len(text):
+            deep += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+        yield match["atom"], text[match.end() : at]
+
+
+def _of_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
+    shape = _SHAPE.search(body)
+    known = _instruction(atom)
+    sizes = [int(size) for size in shape.groups()] if shape else [known.sizes.get(n, 0) for n in "mnk"] if known else []
+    name = letter.lower()
+    tile = (sizes[_TILES[name][0]], sizes[_TILES[name][1]]) if sizes and all(sizes) else None
+    if said := missing(layout, tile):
+        yield f"{letter}Layout {said}"
+    operand = known.operands.get(name) or known.operands.get("d") if known else None
+    if known is None or operand is None or (known.family.by_descriptor and name != "c"):
+        return
+    own = cute.parse(operand.turned if name == "b" else operand.cute)
+    theirs, mine = _places(own), _places(layout)
+    if theirs is None or mine is None or theirs.shape[1] != mine.shape[1]:
+        return
+    if not np.array_equal(theirs, mine):
+        yield f"{letter}Layout is not that of {atom.split('<')[0]}, which is {own}."
+
+
+def _instruction(atom: str) -> Instruction | None:
+    try:
+        found = list(dict.fromkeys(cutlass.instructions(atom)))
+    except LayoutError:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def _places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
+    """The element of every (thread, value), threads first; None for a layout that is not of threads and values."""
+    sizes, strides = cute.leaves(layout.shape), cute.leaves(layout.stride)
+    if not isinstance(layout.shape, tuple) or len(layout.shape) != 2 or prod(sizes) > _MOST_ELEMENTS:
+        return None
+    places = np.zeros(1, np.int64)
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        places = (places[:, None] + np.arange(size, dtype=np.int64) * stride).ravel()
+    return places.reshape(-1, prod(cute.leaves(layout.shape[0])))
