@@ -17,6 +17,7 @@ from layouts.reader.code.finding import Pitfall
 from layouts.workbench import helpers, judge, named, pieces, placed, scan, sizes, uses
 from layouts.workbench.found import Assumed, Piece
 from layouts.workbench.stores import Store
+from layouts.workbench.tensors import shared_tensors
 from layouts.workbench.uses import Use, of_code, of_words
 
 LONGEST_MACRO = 200  # characters of what is given for one
@@ -61,11 +62,13 @@ class Contents:
                 self.assumed["instruction"] = called[1]
         self.aligned = placed.declared(text)
         self.sizes: list[Assumed] = []
+        self.size_values: dict[str, int] = {}
         self.doubtful: dict[int, list[Pitfall]] = {}
         if self.code:
             taken = sizes.taken(self.code, self._reads(), self.given)
             self.sizes = [one for _, one in taken]
-            self.code = sizes.put(self.code, {size: int(one.value) for size, one in taken})
+            self.size_values = {size: int(one.value) for size, one in taken}
+            self.code = sizes.put(self.code, self.size_values)
 
     def _reads(self) -> Instruction | None:
         """The first instruction of the text that reads a descriptor, or the one that was given."""
@@ -81,15 +84,16 @@ class Contents:
         inside = [piece.spans[0] for piece in self.pieces]
         reads = self._reads()
         open_bits = reads.operand("a").element.bits if reads else None
-        for layout in (*scan.layouts(self.text), *scan.tiled(self.text, open_bits)):
-            if not any(a <= layout.span[0] < b for a, b in inside):
-                self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
-                title = layout.whole if len(layout.whole) <= 80 else layout.whole[:79] + "…"
-                facts = {"cute": layout.whole, "label": layout.label}
-                said = (layout.overlap,) if layout.overlap else ()
-                self.pieces.append(Piece("layout", title, (layout.span,), facts, said))
         found = list(builders.of_evaluation(self.code)) if self.code else []
         taken = of_code(self.code, self.mentions) if self.code else []
+        spelled = [
+            layout
+            for layout in (*scan.layouts(self.text), *scan.tiled(self.text, open_bits))
+            if not any(a <= layout.span[0] < b for a, b in inside)
+        ]
+        for layout in self._of_tensors(taken, open_bits, spelled):
+            self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
+            self.pieces.append(pieces.of_layout(layout, (layout.span,)))
         self.built: list[tuple[int, Builder]] = []
         alike: dict[tuple[Any, ...], list[Builder]] = {}
         for builder in found:
@@ -121,6 +125,21 @@ class Contents:
                 seen.add(key)
                 self.pieces.append(pieces.of_mention(mention, spans))
         return taken
+
+    def _of_tensors(self, taken: list[Use], bits: int | None, spelled: list[scan.Layout]) -> list[scan.Layout]:
+        """Keep the tensors that code makes of shared memory; return the layouts that are none of theirs."""
+        starts = [line for use in taken for g in use.given.values() if (line := uses.address(g.value)[0]) is not None]
+        for one in shared_tensors(self.code, bits, starts) if self.code else ():
+            begins = sizes.put_line(one.begins, self.size_values)
+            layout = scan.of_cute(one.layout, one.names[-1], one.span) if one.layout is not None else None
+            open_ = one.open or ("" if layout else "has not two modes, or three with the stages")
+            alike = [s for s in spelled if s.span == one.span or (layout and s.whole == layout.whole)]
+            spelled = [s for s in spelled if s not in alike]
+            names = tuple(dict.fromkeys((*one.names[1:], *(s.label for s in alike if s.label))))
+            self.stores.append(Store(len(self.pieces), None, layout, None, one.names[0], names, begins, one.bits, open_))
+            spans = tuple(dict.fromkeys((*(s.span for s in alike), one.span)))
+            self.pieces.append(pieces.of_layout(layout, spans, self.text))
+        return spelled
 
     def _nothing(self) -> None:
         """Say what is missing where nothing could be verified."""

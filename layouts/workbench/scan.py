@@ -208,6 +208,13 @@ def tiled(text: str, bits: int | None) -> Iterator[Layout]:
             yield _layout(one, spelled, label, span)
 
 
+def of_cute(one: cute.CuteLayout, label: str, span: Span) -> Layout | None:
+    """A layout that code makes; None for one that has not two modes, or two and stages."""
+    if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
+        return None
+    return _layout(one, str(one), label, span)
+
+
 def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layout:
     assert isinstance(one.shape, tuple) and isinstance(one.stride, tuple)
     head = spelled[: spelled.rindex(" o ") + 3] if " o " in spelled else ""

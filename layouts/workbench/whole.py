@@ -131,7 +131,13 @@ class _Making(Contents):
             for name in names
         }
         buffers = {name: one.of for name, one in crossed.items()}
-        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used)
+        starts = {
+            name: line
+            for use in reversed(group)
+            for name, given in use.given.items()
+            if (line := uses.address(given.value)[0]) is not None
+        }
+        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used, starts)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         out = []
         for name in names:
@@ -208,7 +214,10 @@ class _Making(Contents):
             if f"at.{n}" in self.assumed:
                 self._assume(self.assumed[f"at.{n}"], name)
         stored: Tile | None = None
-        if store is not None:
+        if store is not None and store.open:
+            missing.append(f"The layout of {store.name}, which holds {name.upper()}, {store.open}.")
+            store = None
+        elif store is not None:
             made = tile(store, name, seen, rows, depth, self.given)
             if isinstance(made, Tile):
                 stored = made
@@ -221,9 +230,11 @@ class _Making(Contents):
                         one = replace(one, label=one.label.replace("the tensor map", whose))
                     self._assume(one)
                     missing.append(f"{one.label} is open: {one.why}.")
+        elif why:
+            missing.append(f"The text does not say how {name.upper()} is stored: {why}.")
         else:
             missing.append(f"The text does not say how {name.upper()} is stored: paste its tensor map or its layout.")
-        base, first_k = self._begin(found, name, seen, stored)
+        base, first_k = self._begin(found, name, seen, stored, store)
         pitfalls = self.code.warnings if self.code else ()
         by_tma = store is not None and store.map is not None
         endless = self.code.endless if self.code else ()
@@ -279,7 +290,7 @@ class _Making(Contents):
             made = tile(store, name, other, *judge.extents(found, other), self.given)
             if not isinstance(made, Tile):
                 return None
-            base, first_k = self._begin(found, name, other, made)
+            base, first_k = self._begin(found, name, other, made, store)
             steps = judge.steps(found, other, made, self.symbols, base, first_k, (), why=False)
         except LayoutError:
             return None
@@ -289,9 +300,11 @@ class _Making(Contents):
         begins = judge.bases(found, self.symbols, False)
         return base if base is not None else begins.get((0, 0), 0)
 
-    def _begin(self, found: list[judge.Turn], name: str, seen: View, stored: Tile | None) -> tuple[int | None, int]:
-        """(the tile's first byte where it is not the first step's start, the first step's k). A printed word may be of
-        any step: what its start lies past the pattern's boundary is taken for K.
+    def _begin(
+        self, found: list[judge.Turn], name: str, seen: View, stored: Tile | None, store: Store | None
+    ) -> tuple[int | None, int]:
+        """(the tile's first byte where it is not the first step's start, the first step's k). A tensor says where it
+        begins. A printed word may be of any step: what its start lies past the pattern's boundary is taken for K.
         """
         key = f"base.{name}"
         given = reading.number(self.given[key], key, 0, WINDOW_BYTES) if key in self.given else None
@@ -299,7 +312,12 @@ class _Making(Contents):
         if first.use.computed or stored is None:
             if given is not None:
                 self._assume(Assumed(key, f"{name.upper()}’s tile begins at", self.given[key], "as given"))
-            return given, 0
+                return given, 0
+            line = uses.address(first.given.value)[0]
+            begins = store.begins if store is not None else None
+            if begins is not None and line is not None and begins.terms == line.terms and begins != line:
+                return uses.evaluated(begins, self.symbols), 0
+            return None, 0
         start = judge.bases(found, self.symbols, False).get((0, 0), 0)
         mode = stored.at(0, seen).mode
         pattern = mode.pattern_bytes if mode.chunks > 1 else 16
