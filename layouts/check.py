@@ -14,6 +14,7 @@ from itertools import combinations
 from layouts import causes
 from layouts.deadline import check_deadline
 from layouts.errors import LayoutError, refusing_depth
+from layouts.excerpt import code_of
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
@@ -119,7 +120,7 @@ def check(text: str) -> Checked:
     'not_shifted'
     """
     made = bench(text, patience=PATIENCE, copied=False)
-    code = evaluate(text, PATIENCE)
+    code = evaluate(code_of(text, text), PATIENCE)
     built = builders.of_evaluation(code) if code else ()
     maps = tensor_maps.of_evaluation(code) if code else ()
     found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
@@ -249,7 +250,7 @@ class _Doubts:
     def __init__(self, text: str, made: Bench) -> None:
         self.text = text
         self.made = made
-        code = evaluate(text, PATIENCE)
+        code = evaluate(code_of(text, text), PATIENCE)
         self.maps = sum(1 + one.alike for one in tensor_maps.named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # The engine: a room imports rooms of lower floors, and its own; table/ and render/ are rooms of several files.
 FLOORS = (
     "c_integers errors causes deadline pasted showing",
-    "bits dtypes palette reading swizzle tuples",
+    "bits dtypes excerpt palette reading swizzle tuples",
     "banks c_sizes codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",

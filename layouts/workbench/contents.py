@@ -32,10 +32,13 @@ def _macros(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class Contents:
-    """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing."""
+    """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing. source: the
+    text's code, as excerpt.code_of has it.
+    """
 
-    def __init__(self, text: str, given: dict[str, str], patience: int) -> None:
+    def __init__(self, text: str, source: str, given: dict[str, str], patience: int) -> None:
         self.text = text
+        self.source = source
         self.given = given
         self.pieces: list[Piece] = []
         self.stores: list[Store] = []
@@ -43,13 +46,13 @@ class Contents:
         self.missing: list[str] = []
         self.mentions = tuple(scan.mentions(text))
         macros = _macros(given)
-        self.code: Evaluation | None = evaluate(text, patience, (), macros) if macros else evaluate(text, patience)
+        self.code: Evaluation | None = evaluate(source, patience, (), macros) if macros else evaluate(source, patience)
         self.helpers = helpers.called(self.code, self.mentions)
         for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code)):
             self.assumed[one.key] = one
         chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
         if chosen:
-            self.code = evaluate(text, patience, chosen, macros) if macros else evaluate(text, patience, chosen)
+            self.code = evaluate(source, patience, chosen, macros) if macros else evaluate(source, patience, chosen)
         for name, value in macros:
             self.assumed[_MACRO + name] = Assumed(_MACRO + name, f"Macro {name}", value, "as given")
         for macro in self.code.presumed if self.code else ():
@@ -88,7 +91,7 @@ class Contents:
         taken = of_code(self.code, self.mentions) if self.code else []
         spelled = [
             layout
-            for layout in (*scan.layouts(self.text), *scan.tiled(self.text, open_bits))
+            for layout in (*scan.layouts(self.text), *scan.tiled(self.source, open_bits))
             if not any(a <= layout.span[0] < b for a, b in inside)
         ]
         for layout in self._of_tensors(taken, open_bits, spelled):

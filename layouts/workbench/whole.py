@@ -8,6 +8,7 @@ from dataclasses import replace
 from layouts import catalog, pasted, reading
 from layouts.descriptor import WINDOW_BYTES, View, view
 from layouts.errors import LayoutError, refusing_depth
+from layouts.excerpt import code_of
 from layouts.instruction import Instruction
 from layouts.reader.code.doubts import UNSEEN
 from layouts.workbench import exchanged, judge, placed, said, uses
@@ -38,7 +39,8 @@ def bench(
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
     text = reading.text(text, "text", LONGEST * patience)
-    made = _Making(pasted.legible(text, places=True) if copied else text, dict(given or {}), patience, why).made()
+    seen = pasted.legible(text, places=True) if copied else text
+    made = _Making(seen, code_of(text, seen), dict(given or {}), patience, why).made()
     moved = pasted.own_places(text) if copied else None
     return made.moved(moved) if moved else made
 
@@ -46,8 +48,8 @@ def bench(
 class _Making(Contents):
     """One text on its way to a Bench."""
 
-    def __init__(self, text: str, given: dict[str, str], patience: int, why: bool) -> None:
-        super().__init__(text, given, patience)
+    def __init__(self, text: str, source: str, given: dict[str, str], patience: int, why: bool) -> None:
+        super().__init__(text, source, given, patience)
         self.why = why
         self.used: set[int] = set()  # stores of the tiles so far
         self.symbols: dict[str, int] = {}
