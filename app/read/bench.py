@@ -26,6 +26,7 @@ KEYS = (
     "at.",
     "builder.",
     "encode.",
+    "type.",
     "size.",
     "boxes.",
     "box.",

@@ -48,7 +48,7 @@ class Contents:
         macros = _macros(given)
         self.code: Evaluation | None = evaluate(source, patience, (), macros) if macros else evaluate(source, patience)
         self.helpers = helpers.called(self.code, self.mentions)
-        for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code)):
+        for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code), *helpers.foreign(self.code)):
             self.assumed[one.key] = one
         chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
         if chosen:

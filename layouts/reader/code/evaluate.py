@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from layouts.reader.code import cxx, merging, python, tree
 from layouts.reader.code.expressions import BudgetError, Frame
 from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
-from layouts.reader.code.known import PRELUDE
+from layouts.reader.code.known import PRELUDE, foreign_descriptors
 from layouts.reader.code.machine import DEFINITIONS, Machine
 from layouts.reader.code.merging import Records
 from layouts.reader.code.predefined import Presumed
@@ -71,6 +71,7 @@ class Evaluation:
     widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
     presumed: tuple[Presumed, ...] = ()  # macros that the text does not define and that decide a branch of it
     unread: tuple[Unread, ...] = ()  # parts that are not read
+    foreign: tuple[tuple[str, str], ...] = ()  # a type or an object without code, and whose members it is taken to have
 
     @property
     def complete(self) -> bool:
@@ -214,7 +215,7 @@ def _merged(condition: str, yes: _Evaluated, no: _Evaluated) -> _Evaluated:
         both.found, both.made, both.warnings, tuple(dict.fromkeys((*a.unfinished, *b.unfinished))), False,
         both.assembled, a.endless | b.endless, a.recast | b.recast, a.text,
         tuple(dict.fromkeys((*a.taken, *b.taken))), a.widened | b.widened,
-        unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
+        unread=tuple(dict.fromkeys((*a.unread, *b.unread))), foreign=tuple(dict.fromkeys((*a.foreign, *b.foreign))),
     )  # fmt: skip
     return _Evaluated(made, yes.parsed or no.parsed, both.holds, both.loses)
 
@@ -227,10 +228,13 @@ def _evaluated(
         return None
     machine, scope = new_machine(text, budget, is_py)
     machine.standard = dict(standard)
+    foreign = {} if is_py else foreign_descriptors(text)
     unfinished: list[tuple[str, Span]] = []
     try:
         below = scope.parent  # what loose lines use before the line that gives it
         if below is not None:
+            for one in () if is_py else cxx.read(plain(_declarations(foreign))):
+                machine.define(one, below)
             for given in _given_later(body):
                 below.names.setdefault(given.name, machine.later(given, scope))
         for one in body:
@@ -270,7 +274,15 @@ def _evaluated(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), tuple(unfinished), is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
         tuple(machine.taken), frozenset(machine.widened),
+        foreign=tuple((name, union) for name, (union, _) in foreign.items()),
     )  # fmt: skip
+
+
+def _declarations(foreign: Mapping[str, tuple[str, bool]]) -> str:
+    """C++ that gives names the types whose members they have."""
+    return "".join(
+        f"typedef {union} {name};\n" if is_type else f"{union} {name};\n" for name, (union, is_type) in foreign.items()
+    )
 
 
 def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any]]:

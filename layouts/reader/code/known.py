@@ -111,3 +111,35 @@ union SMEMDescriptor {
            matrixBaseOffset : 3, : 10, swizzlingMode : 2; };
 };
 """
+_FIELD = "start_address_|leading_byte_offset_|stride_byte_offset_|base_offset_|layout_type_"
+# the name of an object by whose members its type is CUTLASS's: GmmaDescriptor's fields stand in `bitfield`, those of
+# tcgen05's descriptor in the union itself
+_MEMBERS = {
+    "GmmaDescriptor": re.compile(rf"(?<![\w.>])(\w+)\s*(?:\.|->)\s*bitfield\s*\.\s*(?:{_FIELD})\b"),
+    "SmemDescriptor": re.compile(r"(?<![\w.>])(\w+)\s*(?:\.|->)\s*(?:version_|lbo_mode_)\b"),
+}
+MOST_FOREIGN = 16  # objects of one text
+
+
+def foreign_descriptors(text: str) -> dict[str, tuple[str, bool]]:
+    """Return what a text uses as CUTLASS's descriptor and does not define: a type, or an object whose type it does not
+    give → (the union whose members it has, whether it is a type).
+
+    >>> foreign_descriptors("Desc d; d.bitfield.layout_type_ = 1; e.bitfield.layout_type_ = 1;")
+    {'Desc': ('GmmaDescriptor', True), 'e': ('GmmaDescriptor', False)}
+    """
+    out: dict[str, tuple[str, bool]] = {}
+    for union, members in _MEMBERS.items():
+        for name in list(dict.fromkeys(members.findall(text)))[:MOST_FOREIGN]:
+            declared = re.findall(rf"([A-Za-z_][\w:]*)\s*(?:<[^;{{}}<>]*>)?[\s*&]+{name}\s*(?=[;={{(,)\[])", text)
+            types = {one.split("::")[-1] for one in declared} - {"return", "goto", "delete", "else", "case", "new"}
+            if not types and not re.search(rf"\b{name}\s*=(?!=)", text):
+                out.setdefault(name, (union, False))
+            out |= {one: (union, True) for one in types if one != "auto" and not _defines(text, one)}
+    return out
+
+
+def _defines(text: str, name: str) -> bool:
+    """Whether a text has the definition of a type, or takes it as a template's parameter."""
+    said = rf"\b(?:union|struct|class|using|typename)\s+(?:\w+\s+)*?{name}\b|\btypedef\b[^;]*\b{name}\s*;"
+    return any(re.search(rf"{said}|#\s*define\s+{name}\b", one) for one in (text, PRELUDE))
