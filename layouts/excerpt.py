@@ -25,7 +25,9 @@ _DEFINES = re.compile(
 )
 _ENTRY = re.compile(r"__global__|(?<!\w)main\s*\(")
 _HOST = re.compile(r"<<<|\bcuda[A-Z]\w+\s*\(|\b(?:std|thrust)::")
-_FUNCTION = re.compile(r"(?!(?:if|for|while|switch|do|else|asm|return)\b)[\w:<>,*&\s]+?[\s*&][\w:~]+\s*\([^;{}]*\)[\w\s]*\{")
+_FUNCTION = re.compile(
+    r"(?!(?:if|for|while|switch|do|else|asm|return)\b)[\w:<>,*&\s]+?[\s*&][\w:~]+\s*\([^;{}]*\)[\w\s]*\{"
+)
 
 
 def code_of(text: str, legible: str) -> str:

@@ -71,10 +71,12 @@ def _bits(home: Text, value: Any) -> int | None:
 
 
 def atom(home: Text, value: Any) -> Atom | None:
-    """The swizzle atom that a value names, makes or composes."""
+    """The swizzle atom that a value names, makes or composes; a plain layout is one without a swizzle."""
     value = home.meant(value)
     if not isinstance(value, Term):
         return None
+    if value.name == "decltype" and value.args:
+        return atom(home, value.args[0])
     named = _ATOM.search(value.name)
     if named:
         bits = 1 if named[4] else _bits(home, value.angle[0]) if value.angle else None
@@ -88,8 +90,15 @@ def atom(home: Text, value: Any) -> Atom | None:
     kind = _KIND.search(value.path)
     if kind:
         return _canonical(kind[1], kind[2], None, bool(kind[3]), ())
-    if value.name == "composition" and len(value.args or ()) >= 2:
+    if value.name in ("composition", "ComposedLayout") and len(value.args or value.angle or ()) >= 2:
         return _composed(home, value)
+    if value.name in ("Layout", "make_layout", "make_ordered_layout"):
+        laid = shapes.layout(home, value)
+        if laid is None:
+            return None
+        known = laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
+        names = tuple(shapes.symbols(laid.shape))
+        return Atom((0, 0, 0), None, laid if known else None, "", "", True, names)
     return None
 
 
@@ -109,8 +118,10 @@ def _canonical(major: str, width: str, bits: int | None, base32: bool, opened: t
 
 
 def _composed(home: Text, value: Term) -> Atom | None:
-    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements."""
-    args = [home.meant(one) for one in value.args or ()]
+    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements; with
+    smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
+    """
+    args = [home.meant(one) for one in (value.args if value.name == "composition" else value.angle) or ()]
     first = args[0]
     if not isinstance(first, Term) or first.name != "Swizzle" or len(first.angle or ()) != 3:
         return None
@@ -125,7 +136,15 @@ def _composed(home: Text, value: Term) -> Atom | None:
         all(n is not None for n in numbers) and laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
     )
     swizzle = tuple(n if n is not None else 0 for n in numbers)
-    return Atom((swizzle[0], swizzle[1], swizzle[2]), None, laid if known else None, "", "", True, names)
+    flag = args[1] if len(args) > 2 else None
+    flagged = isinstance(flag, Term) and flag.name == "smem_ptr_flag_bits"
+    bits = home.number(flag.angle[0]) if isinstance(flag, Term) and flagged and flag.angle else None
+    if flagged and bits is None:
+        laid, known = None, False
+    elif flag is not None and not flagged and home.number(flag) != 0:
+        return None
+    three = (swizzle[0], swizzle[1], swizzle[2])
+    return Atom(three, bits, laid if known else None, "", "", not flagged, names)
 
 
 def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
@@ -141,6 +160,20 @@ def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, i
             line = text[max(0, term.span[0] - 120) : term.span[0]]
             named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
             yield named[1] if named else "", term.span, found.facts["cute"]
+
+
+def block_at(home: Text, value: Any, bits: int | None = None) -> str | None:
+    """The CuTe text of a layout that a value spells, tiles or composes; None where the text leaves it open."""
+    value = home.meant(value)
+    while isinstance(value, Term) and value.name == "decltype" and value.args:
+        value = home.meant(value.args[0])
+    if isinstance(value, Term) and value.name in ("tile_to_shape", "tile_to_mma_shape"):
+        found = _tiled(home, value, bits)
+        return found.facts["cute"] if found else None
+    one = atom(home, value)
+    if one is not None and one.bits is None and one.major and bits:
+        one = _canonical(one.major, _spelled(one), bits, "base32B" in one.mode, ())
+    return _cute(one, one.laid) if one is not None and one.laid is not None else None
 
 
 def _tiled(home: Text, term: Term, bits: int | None = None) -> Found | None:

@@ -139,7 +139,9 @@ class Contents:
             alike = [s for s in spelled if s.span == one.span or (layout and s.whole == layout.whole)]
             spelled = [s for s in spelled if s not in alike]
             names = tuple(dict.fromkeys((*one.names[1:], *(s.label for s in alike if s.label))))
-            self.stores.append(Store(len(self.pieces), None, layout, None, one.names[0], names, begins, one.bits, open_))
+            self.stores.append(
+                Store(len(self.pieces), None, layout, None, one.names[0], names, begins, one.bits, open_)
+            )
             spans = tuple(dict.fromkeys((*(s.span for s in alike), one.span)))
             self.pieces.append(pieces.of_layout(layout, spans, self.text))
         return spelled

@@ -79,8 +79,9 @@ def pair(
     """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
     are called, then its letter; without them the order in which a text has the stores, A before B.
 
-    starts: operand → the first start of its descriptors; buffers: operand → the one whose buffer it is given, where that is another; addresses: operand → names that its
-    descriptors are made of; used: pieces of the stores that other tiles lie in, which are taken last.
+    starts: operand → the first start of its descriptors; buffers: operand → the one whose buffer it is given, where
+    that is another; addresses: operand → names that its descriptors are made of; used: pieces of the stores that other
+    tiles lie in, which are taken last.
     """
     out: dict[str, tuple[Store | None, str]] = {}
     free = []
@@ -93,7 +94,8 @@ def pair(
             continue
         of = (buffers or {}).get(name, name)
         if tensors := over(stores, (starts or {}).get(name), name):
-            out[name] = (tensors[0], f"it is named {tensors[0].name}") if len(tensors) == 1 else (None, _several(tensors))
+            alone = len(tensors) == 1
+            out[name] = (tensors[0], f"it is named {tensors[0].name}") if alone else (None, _several(tensors))
             continue
         words = {word for address in known.get(name, ()) for word in _words(address)}
         alike = [s for s in stores if words & {word for one in s.names for word in _words(one)}]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
-from layouts.reader.code.cute_values import OpenValueError, cute_layout
+from layouts.reader.code.cute_values import OpenValueError, tensor_layout
 from layouts.reader.code.evaluate import Evaluation
 from layouts.reader.code.finding import Made
 from layouts.reader.code.values import Pointer, Term, holds_elements, number
@@ -73,7 +73,7 @@ def _tensor(one: Made, text: str, element_bits: int | None) -> SharedTensor | No
     span = next((v.span for v in laid if isinstance(v, Term) and v.head and v.span != (0, 0)), one.term.span)
     layout, open_ = None, ""
     try:
-        layout = cute_layout(laid, element_bits)
+        layout = tensor_layout(one.term, text, element_bits)
     except OpenValueError as error:
         open_ = f"depends on {shown(error.words, 60)}, which the text does not give"
     except LayoutError as error:

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts import algebra
+from layouts import algebra, cute
 from layouts.cute import DEEPEST, MOST, CuteLayout
 from layouts.cutecalls.operations import ALIASES, OPS, called
 from layouts.errors import LayoutError
+from layouts.reader import smem, terms
 from layouts.reader.code.values import Array, Kind, Term, number, short
 from layouts.swizzle import Swizzle, mode
 from layouts.tuples import congruent, leaves
@@ -25,13 +26,16 @@ _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_(?:Sp)?Atom(_Bits)?")
 _KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW(?:32|64|128))$")
 _DSL_BITS = re.compile(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*")
 _INTEGERS = frozenset(("Int", "C", "constant", "integral_constant", "Number", "Constant"))
-_TUPLES = frozenset(
-    f"{prefix}{name}" for name in ("Shape", "Stride", "Step", "Coord", "Tile", "tuple") for prefix in ("", "make_")
-) | frozenset(
-    f"make_{name}" for name in ("shape", "stride", "step", "coord", "tile")
-) | frozenset(("Tuple", "IntTuple"))
+_TUPLES = (
+    frozenset(
+        f"{prefix}{name}" for name in ("Shape", "Stride", "Step", "Coord", "Tile", "tuple") for prefix in ("", "make_")
+    )
+    | frozenset(f"make_{name}" for name in ("shape", "stride", "step", "coord", "tile"))
+    | frozenset(("Tuple", "IntTuple"))
+)
 _LEFT, _RIGHT = ("LayoutLeft", "GenColMajor"), ("LayoutRight", "GenRowMajor")
 _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
+_DECLTYPE = "decltype("
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
 
 Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, a Flag, "left" or "right"
@@ -52,36 +56,154 @@ class Flag:
     bits: int
 
 
-def cute_layout(values: Sequence[Any], bits: int | None = None) -> CuteLayout:
-    """Return the layout that some arguments make: one layout, or a shape and a stride, as make_tensor takes them.
+def tensor_layout(call: Term, text: str, bits: int | None = None) -> CuteLayout:
+    """Return the layout that make_tensor is given behind its pointer: one layout, or a shape and a stride.
 
-    bits: of an element whose type is open. OpenValueError for what the text leaves open, LayoutError for what CuTe
-    would not compile.
+    text: that the call stands in; bits: of an element whose type is open. OpenValueError for what the text leaves open,
+    LayoutError for what CuTe would not compile.
     """
-    given = [value_of(one, bits) for one in values if not (isinstance(one, Term) and one.text in _UNSAID)]
+    given = Values(text, bits).arguments(call, 0, skipped=1)
     if not given:
         raise OpenValueError("a layout")
     return _made(given)
 
 
-def value_of(value: Any, bits: int | None = None, deep: int = 0) -> Value:
-    """A CuTe value: a number, a tuple, a layout, a swizzle. Errors as cute_layout."""
-    if deep > DEEPEST:
-        raise OpenValueError(short(value))
-    if isinstance(value, tuple):
-        return tuple(value_of(one, bits, deep + 1) for one in value)
+@dataclass(frozen=True, slots=True)
+class Values:
+    """CuTe's values in one text. bits: of an element whose type is open."""
+
+    text: str
+    bits: int | None
+
+    def of(self, value: Any, deep: int = 0) -> Value:
+        """A number, a tuple, a layout, a swizzle. Errors as tensor_layout."""
+        if deep > DEEPEST:
+            raise OpenValueError(short(value))
+        if isinstance(value, tuple):
+            return tuple(self.of(one, deep + 1) for one in value)
+        if isinstance(value, Kind):
+            return self._of_kind(value, deep)
+        if isinstance(value, Array):
+            return self._of_array(value, deep)
+        if isinstance(value, Term):
+            return self._of_call(value, deep)
+        if value is None or isinstance(value, str):
+            raise OpenValueError(str(value))
+        read = number(value)
+        if read is None or read.known is None:
+            raise OpenValueError(short(value) if read is None else str(read))
+        return _sized(read.known)
+
+    def arguments(self, call: Term, deep: int, skipped: int = 0) -> list[Value]:
+        """The values of a call's arguments, but for the first ones. Those before the last that the parser took for
+        comparisons (`A<B<_8, _64>>{}`) are read as they are spelled.
+        """
+        given = [one for one in call.arguments if not (isinstance(one, Term) and one.text in _UNSAID)]
+        split = 1 + max((n for n, one in enumerate(given) if _misread(one)), default=-1)
+        if not split:
+            return [self.of(one, deep + 1) for one in given[skipped:]]
+        behind = [one for one in given[split:] if not (isinstance(one, Array) and one.typed is None and not one.cells)]
+        home = terms.of(self.text)
+        found = home.term(call.span[0], alone=True)
+        spelled = list(found.args or ()) if isinstance(found, terms.Term) and found.span[1] <= call.span[1] else []
+        if len(spelled) - len(behind) < skipped:
+            raise OpenValueError(call.text)
+        out: list[Value] = []
+        for one in spelled[skipped : len(spelled) - len(behind)]:
+            block = smem.block_at(home, one, self.bits)
+            if block is None:
+                raise OpenValueError(home.words(one))
+            out.append(cute.parse(block))
+        return out + [self.of(one, deep + 1) for one in behind]
+
+    def _of_kind(self, kind: Kind, deep: int) -> Value:
+        """A type, as T{} would be."""
+        name = kind.name.split("::")[-1]
+        if found := _NUMBER.fullmatch(name):
+            return _sized(int(found[1]))
+        if name in ("Underscore", "X", "_"):
+            return None
+        if name in _LEFT or name in _RIGHT:
+            return "left" if name in _LEFT else "right"
+        if found := _ATOM.fullmatch(name):
+            of = 1 if found[3] else _element_bits(kind.arguments[:1], self.bits)
+            return canonical_atom(found[1], found[2], of)
+        if name == "decltype" and kind.arguments:
+            return self.of(kind.arguments[0], deep + 1)
+        if name in _INTEGERS and kind.arguments:
+            return self.of(kind.arguments[-1], deep + 1)
+        if _FLAG.fullmatch(name):
+            return Flag(self._flag_bits(kind, deep))
+        given = [self.of(one, deep + 1) for one in kind.arguments] if _is_cute(name) else []
+        return _called(name, given, {}, str(kind))
+
+    def _flag_bits(self, kind: Kind, deep: int) -> int:
+        """Of what a flagged pointer points to: bits; those of an open type are the instruction's."""
+        try:
+            return int(self.of(kind.arguments[0], deep + 1)) if kind.arguments else 1
+        except OpenValueError:
+            if self.bits is None or not kind.arguments or "sizeof" not in str(kind.arguments[0]):
+                raise
+            return self.bits
+
+    def _of_array(self, value: Array, deep: int) -> Value:
+        """T{…}, make_shape(…), and Python's tuples."""
+        cells = [cell.value for cell in value.cells]
+        typed = value.typed
+        if not isinstance(typed, Kind):
+            if not cells:
+                raise OpenValueError(str(value))
+            return tuple(self.of(one, deep + 1) for one in cells)
+        name = typed.name.split("::")[-1]
+        if not cells and not name.startswith("make_"):
+            return self.of(typed, deep + 1)
+        if name in _INTEGERS or _NUMBER.fullmatch(name):
+            return self.of(typed, deep + 1)
+        return _called(name, [self.of(one, deep + 1) for one in cells], {}, str(typed))
+
+    def _of_call(self, term: Term, deep: int) -> Value:
+        """A call of CuTe's; a name that stands for itself is open."""
+        name = re.split(r"::|\.", term.head)[-1] if term.head else ""
+        if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
+            said = _KIND.search(str(term.arguments[0]))
+            if said is None:
+                raise OpenValueError(str(term.arguments[0]))
+            return canonical_atom(said[1], said[2], _element_bits(term.arguments[1:2], self.bits))
+        if not name:
+            if found := _ATOM.fullmatch(re.split(r"::|\.", term.text)[-1]):
+                return canonical_atom(found[1], found[2], _element_bits((), self.bits))
+            if term.kind is not None and not term.kind.open:
+                return self.of(term.kind, deep + 1)
+            if term.text.split(".")[-1] == "None":
+                return None
+            if re.split(r"::|\.", term.text)[-1] in ("_", "Underscore"):
+                return None
+            if found := _NUMBER.fullmatch(re.split(r"::|\.", term.text)[-1]):
+                return _sized(int(found[1]))
+            raise OpenValueError(term.text)
+        if not _is_cute(name):
+            raise OpenValueError(term.text)
+        given = self.arguments(term, deep)
+        named = dict(term.named)
+        templates = named.pop("<>", ())
+        named.pop("self", None)
+        if templates and name in ("upcast", "downcast"):
+            given += [self.of(one, deep + 1) for one in templates[:1]]
+        words = {word: self.of(one, deep + 1) for word, one in named.items()}
+        return _called(name, given, words, term.text)
+
+
+def _misread(value: Any) -> bool:
+    """Whether a parser took a template's brackets for comparisons in a value, or decltype for a function; not in the
+    calls that the value is made of.
+    """
+    if isinstance(value, Array) and not value.cells:
+        return _misread(value.typed)
     if isinstance(value, Kind):
-        return _of_kind(value, bits, deep)
-    if isinstance(value, Array):
-        return _of_array(value, bits, deep)
-    if isinstance(value, Term):
-        return _of_call(value, bits, deep)
-    if value is None or isinstance(value, str):
-        raise OpenValueError(str(value))
-    read = number(value)
-    if read is None or read.known is None:
-        raise OpenValueError(short(value) if read is None else str(read))
-    return _sized(read.known)
+        return any(map(_misread, value.arguments))
+    return isinstance(value, Term) and (
+        value.head == "misread" or (not value.head and value.text.startswith(_DECLTYPE))
+    )
 
 
 def _sized(found: int) -> int:
@@ -90,93 +212,13 @@ def _sized(found: int) -> int:
     return found
 
 
-def _of_kind(kind: Kind, bits: int | None, deep: int) -> Value:
-    """A type, as T{} would be."""
-    name = kind.name.split("::")[-1]
-    if found := _NUMBER.fullmatch(name):
-        return _sized(int(found[1]))
-    if name in ("Underscore", "X", "_"):
-        return None
-    if name in _LEFT or name in _RIGHT:
-        return "left" if name in _LEFT else "right"
-    if found := _ATOM.fullmatch(name):
-        of = 1 if found[3] else _element_bits(kind.arguments[:1], bits)
-        return canonical_atom(found[1], found[2], of)
-    if name == "decltype" and kind.arguments:
-        return value_of(kind.arguments[0], bits, deep + 1)
-    if name in _INTEGERS and kind.arguments:
-        return value_of(kind.arguments[-1], bits, deep + 1)
-    if _FLAG.fullmatch(name):
-        return Flag(_flag_bits(kind, bits, deep))
-    given = [value_of(one, bits, deep + 1) for one in kind.arguments] if _is_cute(name) else []
-    return _called(name, given, {}, str(kind))
-
-
-def _flag_bits(kind: Kind, bits: int | None, deep: int) -> int:
-    """Of what a flagged pointer points to: bits; those of an open type are the instruction's."""
-    try:
-        return int(value_of(kind.arguments[0], bits, deep + 1)) if kind.arguments else 1
-    except OpenValueError:
-        if bits is None or not kind.arguments or "sizeof" not in str(kind.arguments[0]):
-            raise
-        return bits
-
-
-def _of_array(value: Array, bits: int | None, deep: int) -> Value:
-    """T{…}, make_shape(…), and Python's tuples."""
-    cells = [cell.value for cell in value.cells]
-    typed = value.typed
-    if not isinstance(typed, Kind):
-        if not cells:
-            raise OpenValueError(str(value))
-        return tuple(value_of(one, bits, deep + 1) for one in cells)
-    name = typed.name.split("::")[-1]
-    if not cells and not name.startswith("make_"):
-        return value_of(typed, bits, deep + 1)
-    if name in _INTEGERS or _NUMBER.fullmatch(name):
-        return value_of(typed, bits, deep + 1)
-    return _called(name, [value_of(one, bits, deep + 1) for one in cells], {}, str(typed))
-
-
-def _of_call(term: Term, bits: int | None, deep: int) -> Value:
-    """A call of CuTe's; a name that stands for itself is open."""
-    name = re.split(r"::|\.", term.head)[-1] if term.head else ""
-    if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
-        said = _KIND.search(str(term.arguments[0]))
-        if said is None:
-            raise OpenValueError(str(term.arguments[0]))
-        return canonical_atom(said[1], said[2], _element_bits(term.arguments[1:2], bits))
-    if not name:
-        if found := _ATOM.fullmatch(re.split(r"::|\.", term.text)[-1]):
-            return canonical_atom(found[1], found[2], _element_bits((), bits))
-        if term.kind is not None and not term.kind.open:
-            return value_of(term.kind, bits, deep + 1)
-        if term.text.split(".")[-1] == "None":
-            return None
-        if re.split(r"::|\.", term.text)[-1] in ("_", "Underscore"):
-            return None
-        if found := _NUMBER.fullmatch(re.split(r"::|\.", term.text)[-1]):
-            return _sized(int(found[1]))
-        raise OpenValueError(term.text)
-    if not _is_cute(name):
-        raise OpenValueError(term.text)
-    plain = [one for one in term.arguments if not (isinstance(one, Term) and one.text in _UNSAID)]
-    given = [value_of(one, bits, deep + 1) for one in plain]
-    named = dict(term.named)
-    templates = named.pop("<>", ())
-    named.pop("self", None)
-    if templates and name in ("upcast", "downcast"):
-        given += [value_of(one, bits, deep + 1) for one in templates[:1]]
-    words = {word: value_of(one, bits, deep + 1) for word, one in named.items()}
-    return _called(name, given, words, term.text)
-
-
 def _is_cute(name: str) -> bool:
     return name in _TUPLES or name in _CALLS or ALIASES.get(name, name) in OPS
 
 
 _CALLS = frozenset(
-    "Layout ComposedLayout Swizzle make_layout make_ordered_layout make_composed_layout make_swizzle composition".split()
+    "Layout ComposedLayout Swizzle make_layout make_ordered_layout make_composed_layout make_swizzle"
+    " composition".split()
 )
 
 
@@ -274,4 +316,4 @@ def canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
                       bits)  # fmt: skip
 
 
-__all__ = ["OpenValueError", "canonical_atom", "cute_layout", "value_of"]
+__all__ = ["OpenValueError", "canonical_atom", "tensor_layout"]

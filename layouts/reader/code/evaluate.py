@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -228,12 +228,12 @@ def _evaluated(
         return None
     machine, scope = new_machine(text, budget, is_py)
     machine.standard = dict(standard)
-    foreign = {} if is_py else foreign_descriptors(text)
+    foreign = () if is_py else foreign_descriptors(text)
     unfinished: list[tuple[str, Span]] = []
     try:
         below = scope.parent  # what loose lines use before the line that gives it
         if below is not None:
-            for one in () if is_py else cxx.read(plain(_declarations(foreign))):
+            for one in cxx.read(plain("".join(one.declaration for one in foreign))) if foreign else ():
                 machine.define(one, below)
             for given in _given_later(body):
                 below.names.setdefault(given.name, machine.later(given, scope))
@@ -274,15 +274,8 @@ def _evaluated(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), tuple(unfinished), is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
         tuple(machine.taken), frozenset(machine.widened),
-        foreign=tuple((name, union) for name, (union, _) in foreign.items()),
+        foreign=tuple((one.name, one.union) for one in foreign),
     )  # fmt: skip
-
-
-def _declarations(foreign: Mapping[str, tuple[str, bool]]) -> str:
-    """C++ that gives names the types whose members they have."""
-    return "".join(
-        f"typedef {union} {name};\n" if is_type else f"{union} {name};\n" for name, (union, is_type) in foreign.items()
-    )
 
 
 def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any]]:

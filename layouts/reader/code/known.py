@@ -7,6 +7,7 @@ include/cute/arch/mma_sm90_desc.hpp (GMMA::LayoutType, Major) and mma_sm100_desc
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 
 from layouts.c_integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
 
@@ -118,25 +119,58 @@ _MEMBERS = {
     "GmmaDescriptor": re.compile(rf"(?<![\w.>])(\w+)\s*(?:\.|->)\s*bitfield\s*\.\s*(?:{_FIELD})\b"),
     "SmemDescriptor": re.compile(r"(?<![\w.>])(\w+)\s*(?:\.|->)\s*(?:version_|lbo_mode_)\b"),
 }
+_OTHER_MEMBER = r"(?<![\w.>]){name}\s*(?:\.|->)\s*(\w+)\b(?!\s*[.(\[])"
+_KNOWN_MEMBERS = frozenset("desc_ lo hi version_ lbo_mode_".split()) | frozenset(_FIELD.split("|"))
 MOST_FOREIGN = 16  # objects of one text
 
 
-def foreign_descriptors(text: str) -> dict[str, tuple[str, bool]]:
-    """Return what a text uses as CUTLASS's descriptor and does not define: a type, or an object whose type it does not
-    give → (the union whose members it has, whether it is a type).
-
-    >>> foreign_descriptors("Desc d; d.bitfield.layout_type_ = 1; e.bitfield.layout_type_ = 1;")
-    {'Desc': ('GmmaDescriptor', True), 'e': ('GmmaDescriptor', False)}
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A type that a text does not define, or an object whose type it does not give, that has the members of one of
+    CUTLASS's unions. word: what it calls the whole word, "" where that is CUTLASS's name.
     """
-    out: dict[str, tuple[str, bool]] = {}
+
+    name: str
+    union: str
+    is_type: bool
+    word: str = ""
+
+    @property
+    def declaration(self) -> str:
+        """C++ that gives the name its meaning, behind PRELUDE."""
+        union = self.union
+        made = ""
+        if self.word:
+            body = PRELUDE.split(f"union {self.union} {{", 1)[1].split("\n};", 1)[0]
+            union = self.name if self.is_type else f"{self.union}_of_{self.name}"
+            made = f"union {union} {{ uint64_t {self.word};{body}\n}};\n"
+        if not self.is_type:
+            return f"{made}{union} {self.name};\n"
+        return made or f"typedef {union} {self.name};\n"
+
+
+def foreign_descriptors(text: str) -> tuple[Foreign, ...]:
+    """Return what a text uses as CUTLASS's descriptors and does not define.
+
+    >>> [one.name for one in foreign_descriptors("Desc d; d.bitfield.layout_type_ = 1; e.bitfield.layout_type_ = 1;")]
+    ['Desc', 'e']
+    """
+    out: dict[str, Foreign] = {}
+    words: dict[str, set[str]] = {}
     for union, members in _MEMBERS.items():
         for name in list(dict.fromkeys(members.findall(text)))[:MOST_FOREIGN]:
             declared = re.findall(rf"([A-Za-z_][\w:]*)\s*(?:<[^;{{}}<>]*>)?[\s*&]+{name}\s*(?=[;={{(,)\[])", text)
             types = {one.split("::")[-1] for one in declared} - {"return", "goto", "delete", "else", "case", "new"}
+            other = set(re.findall(_OTHER_MEMBER.format(name=name), text)) - _KNOWN_MEMBERS
             if not types and not re.search(rf"\b{name}\s*=(?!=)", text):
-                out.setdefault(name, (union, False))
-            out |= {one: (union, True) for one in types if one != "auto" and not _defines(text, one)}
-    return out
+                out.setdefault(name, Foreign(name, union, False))
+                words.setdefault(name, set()).update(other)
+            for one in sorted(types - {"auto"}):
+                if not _defines(text, one):
+                    out[one] = Foreign(one, union, True)
+                    words.setdefault(one, set()).update(other)
+    alone = {name: next(iter(own)) for name, own in words.items() if len(own) == 1}
+    return tuple(replace(one, word=alone.get(name, "")) for name, one in out.items())
 
 
 def _defines(text: str, name: str) -> bool:
