@@ -24,7 +24,8 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together. Exit status 1 where it is unknown or a descriptor reads the wrong bytes.
+    together. Exit status 1 where it is unknown, where there is no verdict, and where a descriptor reads the wrong
+    bytes.
     """
     from app.read.whole import whole
     from layouts.errors import LayoutError
@@ -48,7 +49,7 @@ def read(
                 print(f"  ! {notice}" if one.kind != "topic" else f"  {notice}")
             if one.kind != "unknown" and (link := _short(one.link, text)):
                 print(f"  {link}")
-    if told.kind == "unknown" or (told.bench and told.bench.verdict == "mismatch"):
+    if told.kind == "unknown" or (told.bench and told.bench.verdict != "match"):
         raise typer.Exit(1)
 
 

@@ -32,6 +32,14 @@ _WIDTHS = {"INTER": (0, 16), "SW32": (1, 32), "SW64": (2, 64), "SW128": (3, 128)
 _NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
 _DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
 _MOST_MADE = 16
+_LAYS = frozenset("Layout ComposedLayout composition make_layout make_ordered_layout".split())
+_LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
+# what programs call a tile of A or B in shared memory, and what they call other things
+_OF_TILE = re.compile(
+    r"(?i:smem|shared|shmem)\w*?(?:(?<=[a-z\d_])[AB]|_[ab])(?![a-z])|(?<![A-Za-z])(?:s_?[AB]|s_[ab])(?![a-z])"
+    r"|(?<![A-Za-z])[ABab]_?(?:[Ss]mem|[Ss]hared)"
+)
+_OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block|reg|acc|(?<![A-Za-z])g[AB]", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,26 @@ def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, i
             line = text[max(0, term.span[0] - 120) : term.span[0]]
             named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
             yield named[1] if named else "", term.span, found.facts["cute"]
+
+
+def named(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """(name, span, CuTe text) of every layout that a text defines under a name of a shared-memory tile: SmemLayoutA,
+    sB_layout. What is tiled is `made`'s; an atom is no tile.
+    """
+    if not _LAID.search(text):
+        return
+    home = terms.of(text)
+    for name, places in home.defined.items():
+        if not _OF_TILE.search(name) or _OF_OTHER.search(name):
+            continue
+        for _, begin, behind in places[:1]:
+            value = None if behind else home.term(begin)
+            while isinstance(value, Term) and value.name == "decltype" and value.args:
+                value = value.args[0]
+            if isinstance(value, Term) and not value.name.startswith("tile_to_"):
+                found = block_at(home, value, bits) if value.name in _LAYS or _ATOM.search(value.name) else None
+                if found:
+                    yield name, value.span, found
 
 
 def block_at(home: Text, value: Any, bits: int | None = None) -> str | None:

@@ -198,8 +198,10 @@ def layouts(text: str) -> Iterator[Layout]:
 
 
 def tiled(text: str, bits: int | None) -> Iterator[Layout]:
-    """The layouts that tile_to_shape makes, as a print of them says. bits: of an element whose type is open."""
-    for count, (label, span, spelled) in enumerate(smem.made(text, bits)):
+    """The layouts that tile_to_shape makes, and those that a text defines under a name of A's or B's tile, as a print
+    of them says. bits: of an element whose type is open.
+    """
+    for count, (label, span, spelled) in enumerate((*smem.made(text, bits), *smem.named(text, bits))):
         try:
             one = cute.parse(spelled)
         except LayoutError:  # a tile without elements
