@@ -31,7 +31,7 @@ FLOORS = (
     "mistakes placing",
     "diagnosis planning",
     "verify",
-    "locate",
+    "describing locate",
     "dump",
     "reader",
     "workbench",

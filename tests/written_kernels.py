@@ -197,9 +197,9 @@ class Kernel:
         count = self.b.rows // 2
         registers = ", ".join(f"%{n}" for n in range(count))
         outputs = ", ".join(f'"+{"r" if self.type == "s8" else "f"}"(acc[{n}])' for n in range(count))
-        signs = ", %{}, %{}".format(count + 3, count + 4) if self.type != "s8" else ""
-        turns = ", %{}, %{}".format(count + 5, count + 6) if self.bits == 16 else ""
-        given = f'"l"(bits_a), "l"(bits_b), "r"(0)'
+        signs = f", %{count + 3}, %{count + 4}" if self.type != "s8" else ""
+        turns = f", %{count + 5}, %{count + 6}" if self.bits == 16 else ""
+        given = '"l"(bits_a), "l"(bits_b), "r"(0)'
         given += ', "n"(1), "n"(1)' if signs else ""
         given += f', "n"({turned[0]}), "n"({turned[1]})' if turns else ""
         run = (

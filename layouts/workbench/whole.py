@@ -12,6 +12,7 @@ from layouts.excerpt import code_of
 from layouts.instruction import Instruction
 from layouts.reader.code.doubts import UNSEEN
 from layouts.workbench import exchanged, judge, placed, said, uses
+from layouts.workbench.blame import Blame
 from layouts.workbench.contents import Contents
 from layouts.workbench.found import Assumed, Bench, Operand, Step
 from layouts.workbench.order import places
@@ -81,7 +82,10 @@ class _Making(Contents):
         right = bool(operands) and all(one.verdict == "match" for one in operands)
         verdict = "mismatch" if wrong else "match" if right else "unknown"
         complete = self.code is None or self.code.complete
-        return Bench(told, tuple(operands), tuple(self.assumed.values()), missing, verdict, line, why, complete)
+        made = Bench(told, tuple(operands), tuple(self.assumed.values()), missing, verdict, line, why, complete)
+        blame = Blame(self.text, made, [builder for _, builder in self.built])
+        placed_ = (replace(o, place=blame.of(o, o.first_wrong)) if o.first_wrong else o for o in operands)
+        return replace(made, operands=tuple(placed_))
 
     def _doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
         """What is unusual in the code of a piece; of one whose reads were verified only what they cannot say."""
