@@ -22,7 +22,7 @@ from layouts.reader.code.finding import Pitfall
 from layouts.reading import listed
 from layouts.workbench import Bench, Operand, Step, bench
 from layouts.workbench.blame import Blame
-from layouts.workbench.found import Assumed
+from layouts.workbench.found import Assumed, Piece
 from layouts.workbench.whole import LONGEST as LONGEST_PASTE
 
 __all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
@@ -356,6 +356,7 @@ def _others(assumed: Assumed) -> tuple[str, ...]:
 def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
     """Descriptors that no instruction of the text reads, as far as it says."""
     read = {n for one in made.operands for n in (one.descriptor, *one.others)}
+    same = [_built_so(made.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
         Open(f"{piece.title}: what it builds is not checked.", span)
         for piece in made.pieces
@@ -368,5 +369,11 @@ def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
         Open(f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
              piece.spans[0])
         for n, piece in enumerate(made.pieces)
-        if piece.kind == "descriptor" and n not in read
+        if piece.kind == "descriptor" and n not in read and _built_so(piece) not in same
     ]  # fmt: skip
+
+
+def _built_so(piece: Piece) -> tuple[object, ...]:
+    """What a piece's descriptor is made of; of one that is no code its title."""
+    facts = piece.facts
+    return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layouts.pasted import LANGUAGE, fences
+from layouts.pasted import LANGUAGE, fences, unquoted
 
 MOST_CUT = 16  # functions of one text that go on further below
 _CODE = re.compile(r"[;{}=]|::|\w\(")
@@ -51,7 +51,7 @@ def code_of(text: str, legible: str) -> str:
 def _blocks(text: str, legible: str) -> str:
     """A text with blanks for all that stands outside its blocks of code; itself where those hold none."""
     lines = legible.split("\n")
-    marks = fences(text.split("\n"))
+    marks = fences(unquoted(text).split("\n"))
     if len(marks) != len(lines):
         return legible
     kept: list[tuple[str, int]] = []  # the language and the number of each line inside a block

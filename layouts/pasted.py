@@ -114,11 +114,17 @@ def _lines(text: str) -> str:
         text = _newer(text)
     if not text.strip():
         return text
+    text = unquoted(text)
     if "```" in text:
         text = _fenced(text)
-    for pattern in (_QUOTED, _LOGGED, _FOUND, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
+    for pattern in (_LOGGED, _FOUND, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
         text = _without(pattern, text)
     return text
+
+
+def unquoted(text: str) -> str:
+    """A text without the `>` of a quote that all its lines begin with."""
+    return _without(_QUOTED, text)
 
 
 def _fenced(text: str) -> str:

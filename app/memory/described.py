@@ -83,9 +83,9 @@ def _facts(one: Described) -> DescribedTile:
         assumed=one.assumed,
         instruction=one.instruction,
         rows=one.seen.rows,
-        major=one.seen.major,  # type: ignore[arg-type]  # K or MN
+        major=one.seen.major,
         transpose=1 if one.seen.major == "MN" else 0,
-        swizzle=first.mode.name if first else None,  # type: ignore[arg-type]  # its names
+        swizzle=first.mode.name if first else None,
         swizzle_code=first.mode_code if first else None,
         lbo_bytes=first.lbo_bytes if first else None,
         sbo_bytes=first.sbo_bytes if first else None,

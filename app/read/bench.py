@@ -112,7 +112,7 @@ def _shown(made: Bench, n: int, one: Piece) -> str:
     if one.kind == "instruction":
         return links.path_of(catalog.find(one.facts["ptx"]))
     if one.kind == "layout":
-        return f"/read?{urlencode({'text': one.facts['cute']})}"
+        return f"/read?{urlencode({'text': one.facts['cute']})}" if one.facts else ""
     own = next((o for o in made.operands if n in (o.descriptor, o.storage) and o.steps), None)
     if own is None:
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from layouts.reader.code.builders import Builder
 from layouts.workbench.found import Bench, Operand, Step
@@ -58,7 +58,7 @@ class Blame:
                 return span
         return max(origin, key=lambda span: span[1] - span[0])
 
-    def _all_wrong(self, code: str, fields: Collection[str], places: Collection[Span]) -> bool:
+    def _all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
         """Whether every operand whose fields come from these places is wrong from its first step on, and for this
         cause; so is one of which that is not known.
         """
@@ -69,7 +69,7 @@ class Blame:
             for one, wrong in zip(seen, first, strict=True)
         )
 
-    def _shares(self, one: Operand, fields: Collection[str], places: Collection[Span]) -> bool:
+    def _shares(self, one: Operand, fields: Collection[str], places: Set[Span]) -> bool:
         """Whether the fields of an operand's descriptors may come from some places of the text."""
         builder = self._builder(one, one.steps[0]) if one.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)
