@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from layouts.pasted import LANGUAGE, fences, unquoted
 
 MOST_CUT = 16  # functions of one text that go on further below
+LONGEST_HEAD = 1000  # characters of a function's head
 _CODE = re.compile(r"[;{}=]|::|\w\(")
 _OTHER = frozenset("bash sh shell zsh console json yaml yml toml cmake make makefile ini text txt log output".split())
 _PYTHON = frozenset("python py python3".split())
-_DOTS = re.compile(r"(?<=[{;}\n])[ \t]*(?://+[ \t]*)?(?:\.\.\.+|…+)[ \t]*;?[ \t]*(?=[}\n]|\Z)")
+_DOTS = re.compile(r"(?<=[{;}\n])[ \t]{0,80}(?://+[ \t]{0,8})?(?:\.{3,8}|…{1,8})[ \t]{0,8};?[ \t]{0,80}(?=[}\n]|\Z)")
+_CLOSED = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/)*+\}", re.S)  # each part once: slashes could be cut in many ways
 _BRACED = re.compile(r"[;{][ \t]*(?://[^\n]*)?$", re.M)
 _TOKEN = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]){1,4}'|#[^\n]*|[{}();]", re.S)
 # what begins a definition that holds no statement of a kernel, and what a host runs
@@ -94,7 +96,7 @@ def _closed(text: str, at: int, deep: int) -> _End | None:
     """What closes so many braces right behind a place; None where more code stands there."""
     braces: list[int] = []
     while len(braces) < deep:
-        behind = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*\}", re.S).match(text, at)
+        behind = _CLOSED.match(text, at)
         if behind is None:
             return None
         at = behind.end()
@@ -109,7 +111,7 @@ def _continued(text: str, end: _End) -> str:
         unit = text[first:last]
         if _ENTRY.search(unit[: unit.find("{") + 1 or None]) or _HOST.search(unit):
             break
-        if not _DEFINES.match(unit) and not _FUNCTION.match(unit):
+        if not _DEFINES.match(unit) and not _FUNCTION.match(unit[:LONGEST_HEAD]):
             past = last
     if past == end.past:
         return text

@@ -249,3 +249,84 @@ def test_read_ends_with_status_1_where_descriptors_have_no_verdict(text: str, st
 def test_the_help_says_so() -> None:
     said = " ".join(lanescope("read", "--help").stdout.split())
     assert "Exit status 1 where it is unknown, where there is no verdict" in said
+
+
+# layouts that the evaluation alone knows -----------------------------------------------------------------------------
+
+HEADER = "using namespace cute;\n"
+ARGUMENTS = """
+template <class T, class LayoutOfX, class LayoutOfY>
+__global__ void kernel(T* x, T* y) {
+  extern __shared__ char raw[];
+  Storage& s = *reinterpret_cast<Storage*>(raw);
+  Tensor sX = make_tensor(make_smem_ptr(s.first.begin()), LayoutOfX{});
+  Tensor sY = cute::make_tensor(cute::make_smem_ptr<T>(s.second.begin()), LayoutOfY{});
+  for (int step = 0; step < 4; ++step) {
+    uint64_t first = cast_smem_ptr_to_uint(s.first.begin()) + step * 32;
+    uint64_t second = cast_smem_ptr_to_uint(s.second.begin()) + step * 32;
+    uint64_t a = (first & 0x3FFFF) >> 4 | SBO_A << 32 | 1ull << 62;
+    uint64_t b = (second & 0x3FFFF) >> 4 | 64ull << 32 | 1ull << 62;
+    asm volatile("wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"
+                 : "+f"(acc) : "l"(a), "l"(b));
+  }
+}
+void launch() {
+  auto deep = Int<64>{};
+  auto of_x = tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, make_shape(Int<64>{}, deep));
+  auto of_y = tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, make_shape(Int<96>{}, deep));
+  kernel<half_t, decltype(of_x), decltype(of_y)><<<1, 128>>>(x, y);
+}
+"""
+
+
+def test_layouts_may_come_as_template_arguments() -> None:
+    text = HEADER + ARGUMENTS
+    made = bench(text.replace("SBO_A", "64ull"))
+    assert made.verdict == "match" and [len(one.steps) for one in made.operands] == [4, 4]
+    wrong = bench(text.replace("SBO_A", "32ull"))
+    assert [one.verdict for one in wrong.operands] == ["mismatch", "match"]
+
+
+BY_HAND = """
+template <int Rows, int Deep> __global__ void kernel(half_t* x, half_t* y) {
+  extern __shared__ __align__(1024) char raw[];
+  half_t* sA = reinterpret_cast<half_t*>(raw);
+  half_t* sB = sA + Rows * Deep;
+  auto sA_layout = tile_to_shape(Layout<Shape<_8, _8>, Stride<_8, _1>>{}, make_shape(Int<Rows>{}, Int<Deep>{}));
+  auto sB_layout = tile_to_shape(Layout<Shape<_8, _8>, Stride<_8, _1>>{}, make_shape(Int<128>{}, Int<Deep>{}));
+  sA[sA_layout(threadIdx.x, 0)] = x[threadIdx.x];
+  for (int step = 0; step < Deep / 16; ++step) {
+    uint64_t first = cast_smem_ptr_to_uint(sA + step * 16 * Rows), second = cast_smem_ptr_to_uint(sB + step * 16 * 128);
+    uint64_t a = (first & 0x3FFFF) >> 4 | (uint64_t)Rows << 16 | 8ull << 32;
+    uint64_t b = (second & 0x3FFFF) >> 4 | 128ull << 16 | 8ull << 32;
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"
+                 : "+f"(acc) : "l"(a), "l"(b));
+  }
+}
+int main() { kernel<64, 32><<<1, 128>>>(x, y); }
+"""
+
+
+def test_sizes_may_come_from_the_launch() -> None:
+    made = bench(HEADER + BY_HAND)
+    assert made.verdict == "match" and [len(one.steps) for one in made.operands] == [2, 2]
+    assert bench(HEADER + BY_HAND.replace("step * 16 * Rows", "step * 8 * Rows")).verdict == "mismatch"
+
+
+def test_each_kernel_of_a_file_has_its_own_tensors() -> None:
+    """Two kernels with buffers of the same names and tiles of other sizes."""
+    first = PLAIN.whole()
+    second = Kernel(Operand(64, 32, "none"), Operand(64, 32, "none", k_first=True)).whole(union=False)
+    second = second.replace("void multiply(", "void again(").replace("using T = cute::half_t;\n", "")
+    made = bench(first + second)
+    assert made.verdict == "match" and len(made.operands) == 4
+    wrong = bench(first + second.replace("stride_byte_offset_ = 8", "stride_byte_offset_ = 16"))
+    assert [one.verdict for one in wrong.operands].count("mismatch") == 1
+
+
+def test_an_epilogue_that_writes_over_a_tile_says_nothing_of_it() -> None:
+    """sC over A's buffer: A is stored as its tensor map says, or nobody says how."""
+    text = re.sub(r"  auto left_view = ([^;]*);", r"  Tensor sC = \1;", PLAIN.whole()).replace(
+        "left_view(t, j)", "sC(t, j)"
+    )
+    assert "does not say how A is stored" in missing(text)

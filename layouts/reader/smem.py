@@ -32,6 +32,7 @@ _WIDTHS = {"INTER": (0, 16), "SW32": (1, 32), "SW64": (2, 64), "SW128": (3, 128)
 _NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
 _DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
 _MOST_MADE = 16
+_LONGEST_NAME = 80
 _LAYS = frozenset("Layout ComposedLayout composition make_layout make_ordered_layout".split())
 _LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
 # what programs call a tile of A or B in shared memory, and what they call other things
@@ -178,7 +179,7 @@ def named(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, 
         return
     home = terms.of(text)
     for name, places in home.defined.items():
-        if not _OF_TILE.search(name) or _OF_OTHER.search(name):
+        if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
             continue
         for _, begin, behind in places[:1]:
             value = None if behind else home.term(begin)

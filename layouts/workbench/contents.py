@@ -17,7 +17,7 @@ from layouts.reader.code.finding import Pitfall
 from layouts.workbench import helpers, judge, named, pieces, placed, scan, sizes, uses
 from layouts.workbench.found import Assumed, Piece
 from layouts.workbench.stores import Store
-from layouts.workbench.tensors import shared_tensors
+from layouts.workbench.tensors import named_layouts, shared_tensors
 from layouts.workbench.uses import Use, of_code, of_words
 
 LONGEST_MACRO = 200  # characters of what is given for one
@@ -94,6 +94,12 @@ class Contents:
             for layout in (*scan.layouts(self.text), *scan.tiled(self.source, open_bits))
             if not any(a <= layout.span[0] < b for a, b in inside)
         ]
+        known = {layout.span[0] for layout in spelled}
+        for name, span, one in named_layouts(self.code, open_bits) if self.code else ():
+            layout = None if span[0] in known else scan.of_cute(one, name, span)
+            if layout is not None and len(spelled) < scan.MOST:
+                spelled.append(layout)
+                known.add(span[0])
         for layout in self._of_tensors(taken, open_bits, spelled):
             self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
             self.pieces.append(pieces.of_layout(layout, (layout.span,)))
@@ -140,7 +146,7 @@ class Contents:
             spelled = [s for s in spelled if s not in alike]
             names = tuple(dict.fromkeys((*one.names[1:], *(s.label for s in alike if s.label))))
             self.stores.append(
-                Store(len(self.pieces), None, layout, None, one.names[0], names, begins, one.bits, open_)
+                Store(len(self.pieces), None, layout, None, one.names[0], names, begins, one.bits, open_, one.of)
             )
             spans = tuple(dict.fromkeys((*(s.span for s in alike), one.span)))
             self.pieces.append(pieces.of_layout(layout, spans, self.text))

@@ -143,7 +143,7 @@ class _Making(Contents):
             for name, given in use.given.items()
             if (line := uses.address(given.value)[0]) is not None
         }
-        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used, starts)
+        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used, starts, group[0].of)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         out = []
         for name in names:

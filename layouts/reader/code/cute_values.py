@@ -68,6 +68,11 @@ def tensor_layout(call: Term, text: str, bits: int | None = None) -> CuteLayout:
     return _made(given)
 
 
+def call_layout(call: Term, text: str, bits: int | None = None) -> CuteLayout:
+    """Return the layout that a call of CuTe's makes. Errors as tensor_layout."""
+    return _made([Values(text, bits).of(call)])
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """CuTe's values in one text. bits: of an element whose type is open."""
@@ -316,4 +321,4 @@ def canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
                       bits)  # fmt: skip
 
 
-__all__ = ["OpenValueError", "canonical_atom", "tensor_layout"]
+__all__ = ["OpenValueError", "call_layout", "canonical_atom", "tensor_layout"]

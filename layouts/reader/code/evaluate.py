@@ -47,7 +47,7 @@ _PRINT = re.compile(
 )
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 # behind a name that is called; kernel[grid](…) of Triton
-_CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
+_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
 _TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
 

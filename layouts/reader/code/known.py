@@ -121,6 +121,7 @@ _MEMBERS = {
 }
 _OTHER_MEMBER = r"(?<![\w.>]){name}\s*(?:\.|->)\s*(\w+)\b(?!\s*[.(\[])"
 _KNOWN_MEMBERS = frozenset("desc_ lo hi version_ lbo_mode_".split()) | frozenset(_FIELD.split("|"))
+_TYPE_OF = r"(?<![\w:])([A-Za-z_][\w:]{0,80})(?:\s{0,4}<[^;{}<>]{0,200}>)?[\s*&]{1,8}"
 MOST_FOREIGN = 16  # objects of one text
 
 
@@ -159,7 +160,7 @@ def foreign_descriptors(text: str) -> tuple[Foreign, ...]:
     words: dict[str, set[str]] = {}
     for union, members in _MEMBERS.items():
         for name in list(dict.fromkeys(members.findall(text)))[:MOST_FOREIGN]:
-            declared = re.findall(rf"([A-Za-z_][\w:]*)\s*(?:<[^;{{}}<>]*>)?[\s*&]+{name}\s*(?=[;={{(,)\[])", text)
+            declared = re.findall(rf"{_TYPE_OF}{name}\s{{0,8}}(?=[;={{(,)\[])", text)
             types = {one.split("::")[-1] for one in declared} - {"return", "goto", "delete", "else", "case", "new"}
             other = set(re.findall(_OTHER_MEMBER.format(name=name), text)) - _KNOWN_MEMBERS
             if not types and not re.search(rf"\b{name}\s*=(?!=)", text):
@@ -175,5 +176,8 @@ def foreign_descriptors(text: str) -> tuple[Foreign, ...]:
 
 def _defines(text: str, name: str) -> bool:
     """Whether a text has the definition of a type, or takes it as a template's parameter."""
-    said = rf"\b(?:union|struct|class|using|typename)\s+(?:\w+\s+)*?{name}\b|\btypedef\b[^;]*\b{name}\s*;"
-    return any(re.search(rf"{said}|#\s*define\s+{name}\b", one) for one in (text, PRELUDE))
+    said = (
+        rf"\b(?:union|struct|class|using|typename)\s{{1,8}}(?:\w{{1,40}}\s{{1,8}}){{0,3}}?{name}\b"
+        rf"|\btypedef\b[^;]{{0,400}}\b{name}\s*;|\}}\s{{0,8}}{name}\s{{0,8}};|#\s*define\s+{name}\b"
+    )
+    return any(re.search(said, one) for one in (text, PRELUDE))
