@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layouts import cute
@@ -29,7 +29,8 @@ INSTRUCTIONS = {
 class Described:
     """The descriptors of a tile, one a K step, for an instruction that sees it as `seen`; none of them, and why not.
 
-    spec: the storage, as it was given; assumed: whether the text leaves the elements' width open.
+    spec: the storage that is read; assumed: whether the text leaves the elements' width open; on_bytes: whether the
+    swizzle, of which the text does not say so, is taken to XOR byte addresses.
     """
 
     spec: Mapping[str, Any]
@@ -37,6 +38,7 @@ class Described:
     words: tuple[Descriptor, ...]
     assumed: bool = False
     why: str = ""
+    on_bytes: bool = False
 
     @property
     def starts(self) -> tuple[int, ...]:
@@ -64,7 +66,20 @@ def describe(spec: Mapping[str, Any], element_bits: int | None) -> list[Describe
     widths = _widths(spec) if open_ or element_bits is None else [element_bits]
     found = [one for bits in widths if bits in INSTRUCTIONS and (one := _of_width(spec, bits, open_))]
     right = [one for one in found if one.words]
+    if element_bits is None and (other := _on_bytes(spec)):
+        flagged = _of_width(other, 16, True)
+        right = [*([replace(flagged, on_bytes=True)] if flagged and flagged.words else []), *right]
     return right or found[:1]
+
+
+def _on_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A layout of 16-bit elements whose Sw<B,4,3> XORs byte addresses: people print GMMA's atoms without the pointer
+    that says so.
+    """
+    laid = cute.parse(str(spec["layout"])) if spec.get("kind") == "cute" and "unit" not in spec else None
+    if laid is None or laid.unit_bits or laid.offset or laid.swizzle is None or laid.swizzle.base != 4:
+        return None
+    return {**spec, "layout": str(replace(laid, unit_bits=16))}
 
 
 def _widths(spec: Mapping[str, Any]) -> list[int]:

@@ -110,7 +110,7 @@ MORE = {
 }
 SAYS_CODE = re.compile(r'asm volatile|__global__|__device__|__shared__|#include ["<]|extern "C"')  # layouts/render's
 # Templates and scripts: a feature's own and the kit's, and whose else.
-TEMPLATES_OF = {"chain": {"memory"}, "layouts": {"tiles"}}
+TEMPLATES_OF = {"chain": {"memory"}, "layouts": {"tiles"}, "read": {"memory"}}
 SCRIPTS_OF = {"tiles": {"instruction"}, "layouts": {"instruction", "tiles"}}
 
 KINDS = {
@@ -173,6 +173,7 @@ NAMED: dict[str, dict[str, str]] = {
     },
     "memory": {
         "atoms": "forms",
+        "described": "facts",
         "choices": "forms",
         "descriptors": "facts",
         "editor": "forms",

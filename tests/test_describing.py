@@ -63,10 +63,19 @@ def test_the_width_of_elements_that_the_text_leaves_open_is_said_to_be_taken() -
     """Eight elements of stride 1 are a 16-byte chunk of 16 bits; a swizzle moves chunks of 2^M elements."""
     (plain,) = of("((8,8),(8,2)):((8,64),(1,512))")
     assert (plain.seen.bits, plain.assumed) == (16, True)
-    (bytes_,) = of("Sw<3,4,3> o ((8,8),128):((128,1024),1)")
+    bytes_ = of("Sw<3,4,3> o ((8,8),128):((128,1024),1)")[-1]
     assert (bytes_.seen.bits, bytes_.words[0].sbo_bytes) == (8, 1024)
     (words,) = of("((8,8),(4,2)):((4,32),(1,256))")
     assert (words.seen.bits, words.words[0].lbo_bytes, words.words[0].sbo_bytes) == (32, 1024, 128)
+
+
+def test_a_swizzle_without_a_pointer_may_count_bytes_or_elements() -> None:
+    """People write the atom of 16-bit elements so; by CuTe's rules it is that of bytes."""
+    half, byte = of("Sw<3,4,3> o (8,64):(64,1)")
+    assert (half.seen.bits, half.on_bytes, half.words[0].mode.name) == (16, True, "128B")
+    assert (byte.seen.bits, byte.on_bytes, byte.words[0].mode.name) == (8, False, "64B")
+    (flagged,) = of("Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)", 16)
+    assert not flagged.on_bytes and flagged.words == half.words
 
 
 def test_a_layout_of_16_byte_chunks_is_read_by_every_width() -> None:

@@ -29,6 +29,7 @@ class DescribedTile:
 
     element_bits: int
     assumed: Annotated[bool, Says("Whether the width of the elements is a guess: the text leaves it open.")]
+    on_bytes: Annotated[bool, Says("Whether the swizzle is taken to XOR byte addresses, which the text does not say.")]
     instruction: Annotated[str, Says("A wgmma that takes the tile as B with as many columns.")]
     rows: Annotated[int, Says("Rows of M or N that it reads.")]
     major: Major
@@ -50,6 +51,7 @@ class DescribedTile:
 def lines(one: DescribedTile) -> list[str]:
     """The same for a terminal."""
     of = f" as {one.element_bits}-bit elements" if one.assumed else ""
+    of += ", the swizzle on byte addresses," if one.on_bytes else ""
     if one.why:
         return [f"no descriptor reads it{of}: {one.why}"]
     amounts = ", ".join(
@@ -81,6 +83,7 @@ def _facts(one: Described) -> DescribedTile:
     return DescribedTile(
         element_bits=one.seen.bits,
         assumed=one.assumed,
+        on_bytes=one.on_bytes,
         instruction=one.instruction,
         rows=one.seen.rows,
         major=one.seen.major,

@@ -95,8 +95,8 @@ class Contents:
             if not any(a <= layout.span[0] < b for a, b in inside)
         ]
         known = {layout.span[0] for layout in spelled}
-        for name, span, one in named_layouts(self.code, open_bits) if self.code else ():
-            layout = None if span[0] in known else scan.of_cute(one, name, span)
+        for name, span, laid in named_layouts(self.code, open_bits) if self.code else ():
+            layout = None if span[0] in known else scan.of_cute(laid, name, span)
             if layout is not None and len(spelled) < scan.MOST:
                 spelled.append(layout)
                 known.add(span[0])
