@@ -14,6 +14,7 @@ from itertools import combinations
 from layouts import causes
 from layouts.deadline import check_deadline
 from layouts.errors import LayoutError, refusing_depth
+from layouts.excerpt import code_of
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
@@ -21,7 +22,7 @@ from layouts.reader.code.finding import Pitfall
 from layouts.reading import listed
 from layouts.workbench import Bench, Operand, Step, bench
 from layouts.workbench.blame import Blame
-from layouts.workbench.found import Assumed
+from layouts.workbench.found import Assumed, Piece
 from layouts.workbench.whole import LONGEST as LONGEST_PASTE
 
 __all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
@@ -119,7 +120,7 @@ def check(text: str) -> Checked:
     'not_shifted'
     """
     made = bench(text, patience=PATIENCE, copied=False)
-    code = evaluate(text, PATIENCE)
+    code = evaluate(code_of(text, text), PATIENCE)
     built = builders.of_evaluation(code) if code else ()
     maps = tensor_maps.of_evaluation(code) if code else ()
     found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
@@ -249,7 +250,7 @@ class _Doubts:
     def __init__(self, text: str, made: Bench) -> None:
         self.text = text
         self.made = made
-        code = evaluate(text, PATIENCE)
+        code = evaluate(code_of(text, text), PATIENCE)
         self.maps = sum(1 + one.alike for one in tensor_maps.named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
@@ -355,6 +356,7 @@ def _others(assumed: Assumed) -> tuple[str, ...]:
 def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
     """Descriptors that no instruction of the text reads, as far as it says."""
     read = {n for one in made.operands for n in (one.descriptor, *one.others)}
+    same = [_built_so(made.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
     without = [
         Open(f"{piece.title}: what it builds is not checked.", span)
         for piece in made.pieces
@@ -367,5 +369,11 @@ def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
         Open(f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
              piece.spans[0])
         for n, piece in enumerate(made.pieces)
-        if piece.kind == "descriptor" and n not in read
+        if piece.kind == "descriptor" and n not in read and _built_so(piece) not in same
     ]  # fmt: skip
+
+
+def _built_so(piece: Piece) -> tuple[object, ...]:
+    """What a piece's descriptor is made of; of one that is no code its title."""
+    facts = piece.facts
+    return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)

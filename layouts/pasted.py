@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 _MOST_COMMENTED = 8192  # characters of a text that is a comment throughout and is read as what it holds
 _ESCAPE = r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])"  # of a terminal
@@ -49,7 +49,7 @@ _LOGGED = re.compile(  # a time, a level, [rank0]:
 )
 _FENCE = re.compile(r"[ \t]{0,3}```(?P<behind>[^`\n]*)$")
 # what Markdown has behind a fence: a language, and its attributes
-_LANGUAGE = re.compile(r"\s*[A-Za-z+#-]{0,20}\d{0,2}(?:\s+[A-Za-z]+|\s+[\w-]+=\S+|\s*\{[^{}]*\})*\s*")
+LANGUAGE = re.compile(r"\s*[A-Za-z+#-]{0,20}\d{0,2}(?:\s+[A-Za-z]+|\s+[\w-]+=\S+|\s*\{[^{}]*\})*\s*")
 _CODE = re.compile(r"[;{}=<>]|0x|::|\w\.\w+\.|\w_\w|\)\s?:\s?\(|\d{10}")
 _FIRST = re.compile(r"[^\n]*\S[^\n]*")
 _LETTERS = re.compile(r"[A-Za-z]{2}|\)\s?:\s?\(")
@@ -114,27 +114,49 @@ def _lines(text: str) -> str:
         text = _newer(text)
     if not text.strip():
         return text
+    text = unquoted(text)
     if "```" in text:
         text = _fenced(text)
-    for pattern in (_QUOTED, _LOGGED, _FOUND, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
+    for pattern in (_LOGGED, _FOUND, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
         text = _without(pattern, text)
     return text
+
+
+def unquoted(text: str) -> str:
+    """A text without the `>` of a quote that all its lines begin with."""
+    return _without(_QUOTED, text)
 
 
 def _fenced(text: str) -> str:
     """Markdown with blocks of code: without the marks and the prose around them, where that has no code itself."""
     lines = text.split("\n")
-    inside = sum(_FENCE.match(line) is not None for line in lines) % 2 == 1  # half a block: nothing is prose
-    out, whole = [], inside
-    for line in lines:
-        mark = _FENCE.match(line)
-        inside ^= mark is not None
-        if mark and not _LANGUAGE.fullmatch(mark["behind"]):
+    out, whole = [], sum(_FENCE.match(line) is not None for line in lines) % 2 == 1  # half a block: nothing is prose
+    for line, (mark, inside) in zip(lines, fences(lines), strict=True):
+        if mark and not LANGUAGE.fullmatch(mark["behind"]):
             line = line.replace("```", "   ")  # what was pasted begins there
         elif mark or not (whole or inside or _CODE.search(line)):
             line = " " * len(line)
         out.append(line)
     return "\n".join(out)
+
+
+def fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]:
+    """(a fence's mark, whether it is inside a block) of every line. A paste may begin in a block: where a mark with a
+    language would stand in one otherwise, and where nothing else closes the last.
+    """
+    marks = [_FENCE.match(line) for line in lines]
+    languages = [bool(mark["behind"].strip()) for mark in marks if mark]
+
+    def clashes(inside: bool) -> int:
+        return sum(language and (at % 2 == 1) != inside for at, language in enumerate(languages))
+
+    odd = len(languages) % 2 == 1
+    inside = clashes(True) < clashes(False) or (odd and clashes(True) == clashes(False))
+    out: list[tuple[re.Match[str] | None, bool]] = []
+    for mark in marks:
+        inside ^= mark is not None
+        out.append((mark, inside))
+    return out
 
 
 def _newer(text: str) -> str:

@@ -8,13 +8,13 @@ import re
 
 import numpy as np
 
-from layouts.descriptor import MOST_SHARED, START, Descriptor, encode
+from layouts.descriptor import MOST_SHARED, Descriptor
 from layouts.dtypes import DType
 from layouts.errors import LayoutError
 from layouts.options import Reader
 from layouts.plan import Placed
 from layouts.reading import shown
-from layouts.repair import repairs
+from layouts.repair import plainest
 from layouts.spelling import read_word
 from layouts.storage import KEYS, UNITS, Storage, storage
 from layouts.swizzle import MODES, NAMES
@@ -116,14 +116,11 @@ def _check(reads: Reader, where: Storage, element: DType, rows: int, k: int) -> 
 
 def _word(reads: Reader, made: Placed, number: int) -> Descriptor:
     """The descriptor that reads one step exactly, the plainest there is."""
-    mn, k = np.arange(made.mn)[:, None], number * made.step + np.arange(made.step)[None, :]
-    expected = np.asarray(made.address(mn, k), np.int64)
-    near = encode(START.cut(int(expected[0, 0])) * START.unit, 16, 16, 0, made.where.mode.name)
-    found = repairs(expected, made.view, near, made.where.swizzle_by == "address")
-    if not found:
+    found = plainest(made.where, made.view, 0, number * made.step)
+    if found is None:
         raise reads.fail(
             "no_descriptor", "kind",
             f"No descriptor reads step {number} of {reads.side.upper()} stored so, {made.major}-major.",
             "Give a descriptor to see what it reads, or store it as a canonical tile.",
         )  # fmt: skip
-    return found[0]
+    return found

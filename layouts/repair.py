@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from layouts.descriptor import LBO, SBO, START, Addresses, Descriptor, View, reads
+from layouts.descriptor import LBO, SBO, START, Addresses, Descriptor, View, encode, reads
 from layouts.errors import LayoutError
 from layouts.storage import Storage
 from layouts.swizzle import Mode
@@ -41,6 +41,14 @@ def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool
             if candidate and np.array_equal(reads(candidate, seen), expected):
                 found.append(candidate)
     return sorted(found, key=lambda d: _size(changes(given, d), d))
+
+
+def plainest(stored: Storage, seen: View, mn: int, k: int) -> Descriptor | None:
+    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None where none does."""
+    expected = expected_reads(stored, seen, mn, k)
+    near = encode(START.cut(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
+    found = repairs(expected, seen, near, stored.swizzle_by == "address")
+    return found[0] if found else None
 
 
 def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, bool, bool, bool, int]:

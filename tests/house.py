@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 # The engine: a room imports rooms of lower floors, and its own; table/ and render/ are rooms of several files.
 FLOORS = (
     "c_integers errors causes deadline pasted showing",
-    "bits dtypes palette reading swizzle tuples",
+    "bits dtypes excerpt palette reading swizzle tuples",
     "banks c_sizes codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",
@@ -31,7 +31,7 @@ FLOORS = (
     "mistakes placing",
     "diagnosis planning",
     "verify",
-    "locate",
+    "describing locate",
     "dump",
     "reader",
     "workbench",
@@ -110,7 +110,7 @@ MORE = {
 }
 SAYS_CODE = re.compile(r'asm volatile|__global__|__device__|__shared__|#include ["<]|extern "C"')  # layouts/render's
 # Templates and scripts: a feature's own and the kit's, and whose else.
-TEMPLATES_OF = {"chain": {"memory"}, "layouts": {"tiles"}}
+TEMPLATES_OF = {"chain": {"memory"}, "layouts": {"tiles"}, "read": {"memory"}}
 SCRIPTS_OF = {"tiles": {"instruction"}, "layouts": {"instruction", "tiles"}}
 
 KINDS = {
@@ -173,6 +173,7 @@ NAMED: dict[str, dict[str, str]] = {
     },
     "memory": {
         "atoms": "forms",
+        "described": "facts",
         "choices": "forms",
         "descriptors": "facts",
         "editor": "forms",

@@ -11,7 +11,7 @@ import pytest
 from app.main import create_app
 from app.read import reading
 from app.read.facts import Reading
-from layouts import catalog
+from layouts import catalog, reader
 from layouts.reader import atom_traits, printed_map
 from layouts.workbench import bench
 from tests.client import Client
@@ -515,3 +515,11 @@ def test_a_conditionals_type_is_each_of_its_arms() -> None:
     text = f"using A = {BF16};\nusing X = typename std::conditional<c, A, {F16}>::type;\n"
     told = reading.read(f"{text}using M = TiledMMA<MMA_Atom<X>, Layout<Shape<_2,_2,_1>>>;")
     assert told.kind == "tiled_mma" and len(told.facts["candidates"]) == 2
+
+
+@pytest.mark.parametrize("parameter", ["Desc d", "Desc& d", "Desc const& d"])
+def test_members_that_a_function_does_not_assign_of_its_parameter_are_open(parameter: str) -> None:
+    text = f"uint64_t f({parameter}) {{ d.bitfield.stride_byte_offset_ = 64; return d.desc_; }}"
+    assert not any(one.kind == "builder" for one in reader.read(text).found)
+    own = text.replace(f"({parameter})", "()").replace("{ d", "{ Desc d; d", 1)
+    assert [one.facts["word"] for one in reader.read(own).found] == ["0x0000004000000000"]

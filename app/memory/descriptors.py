@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from app.kit.fact import AsGiven, Integers, Json, Numbers, Says, fact, sometimes
 from app.kit.names import FormatName, SwizzleMode, Word64
+from app.memory.described import DescribedTile, described
 from app.memory.facts import MAJORS
 from layouts import case, catalog, idesc, umma
 from layouts import descriptor as desc
@@ -168,6 +169,10 @@ class Verified:
         sometimes()
     )
     warnings: list[DescriptorWarning]
+    described: Annotated[
+        list[DescribedTile] | None,
+        Says("Of a CuTe layout that this word does not read: which descriptor does, or why none."),
+    ] = sometimes()
 
 
 # words and their fields -----------------------------------------------------------------------------------------------
@@ -372,7 +377,13 @@ def verify_facts(given: Json) -> Verified:
         diagnoses=[diagnosis_facts(found) for found in result.diagnoses] if result else [],
         fits=None if result else _fits(descriptor, seen),
         warnings=_warnings([*plain, *twice, *beyond]),
+        described=described(given["storage"], seen.bits) if _undescribed(result, given, seen) else None,
     )
+
+
+def _undescribed(result: Verdict | None, given: Json, seen: View) -> bool:
+    """Whether a CuTe layout is not read by the word of a request, so that another may."""
+    return bool(result and not result.match and given["storage"].get("kind") == "cute" and not seen.form.by_idesc)
 
 
 def _mismatch(found: Mismatch | None) -> ReadMismatch | None:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from app.kit import links
 from app.kit.encode import dumps
 from app.memory import descriptors as memory
+from app.memory.described import DescribedTile, described
 from app.memory.options import VERDICT, VERDICT_FORMS
 from app.memory.presets import PRESETS, Asked, asked_of, first_k, preset_of, thumbnail
 from app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
@@ -322,11 +323,32 @@ def _verified(descriptor: Descriptor, made: Judged, query: dict[str, str]) -> di
         "command": _command(request),
         "stored": stored.text,
         "canonical": _slice(stored.tile, mn, k, seen.k),
+        "described": _described(stored, seen),
         "whole": product(request, stored.tile, mn, k) if seen.form.runs else None,
         "tile_page": links.smem(_tile_query(stored.tile, seen.rows)) if stored.tile and seen.form.usual else None,
         "next": {"k": next_k, "word": _slice(stored.tile, mn, next_k, seen.k)} if stored.tile else None,
         "next_query": urlencode({**_of_page(query), "slice_k": next_k}),
     }
+
+
+def reading_word(form: Format, query: dict[str, str]) -> str:
+    """The page of the descriptor that reads the CuTe layout of a query that has no word; "" where it says none, or no
+    descriptor reads it.
+    """
+    if form.by_idesc or query.get("s_kind") != "cute":
+        return ""
+    view, spec, _, _ = asked_for(form, query)
+    try:
+        bits = memory.seen_by(view)[1].bits
+    except LayoutError:
+        bits = 16
+    found = described(storage_of(spec, view["major"]), bits)
+    return found[0].link if found else ""
+
+
+def _described(stored: Storage, seen: View) -> list[DescribedTile]:
+    """The descriptors that read a tile which is no canonical one: of that the page links to its word."""
+    return [] if stored.tile or seen.form.by_idesc else described(stored.spec, seen.bits)
 
 
 def _tile_query(tile: Tile, rows: int) -> dict[str, object]:

@@ -16,7 +16,7 @@ from app.kit.wire import json_body
 from app.memory import atoms as atom_views
 from app.memory import descriptors as memory
 from app.memory import tile
-from app.memory.editor import page_context
+from app.memory.editor import page_context, reading_word
 from app.read import bench
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -75,6 +75,8 @@ def _entered(request: Request, form: Format) -> Response:
     amounts: dict[str, Any] = {name: query.pop(name) for name in names if name in query}
     start = query.pop("start", "0")
     text = word or form.example
+    if not word and not amounts and (to := reading_word(form, query)):
+        return RedirectResponse(to, 303)
     try:
         if amounts and not word:
             text = memory.encode(amounts | form.query).descriptor

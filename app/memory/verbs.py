@@ -128,6 +128,7 @@ def descriptor_verify(
 
 
 def _print_verdict(result: Verified) -> None:
+    from app.memory.described import lines
     from layouts.causes import title
 
     if result.verdict == "unknown":
@@ -143,6 +144,8 @@ def _print_verdict(result: Verified) -> None:
     if result.diagnoses and (fix := result.diagnoses[0].fix):
         changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
         print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))
+    for line in (line for one in result.described or () for line in lines(one) if not one.why):
+        print(f"  {line}")
     warn(result.warnings)
 
 

@@ -26,6 +26,7 @@ KEYS = (
     "at.",
     "builder.",
     "encode.",
+    "type.",
     "size.",
     "boxes.",
     "box.",
@@ -86,7 +87,7 @@ def facts(made: Bench, text: str, given: Mapping[str, str]) -> BenchFacts:
         detail=made.detail,
         holds=holds(made.pieces, made.operands),
         pieces=tuple(_piece(made, n) for n in range(len(made.pieces))),
-        operands=tuple(_operand(one) for one in made.operands),
+        operands=tuple(_operand(one, text) for one in made.operands),
         assumed=tuple(
             BenchAssumed(key=a.key, label=a.label, value=a.value or None, why=a.why, choices=a.choices)
             for a in made.assumed
@@ -111,7 +112,7 @@ def _shown(made: Bench, n: int, one: Piece) -> str:
     if one.kind == "instruction":
         return links.path_of(catalog.find(one.facts["ptx"]))
     if one.kind == "layout":
-        return f"/read?{urlencode({'text': one.facts['cute']})}"
+        return f"/read?{urlencode({'text': one.facts['cute']})}" if one.facts else ""
     own = next((o for o in made.operands if n in (o.descriptor, o.storage) and o.steps), None)
     if own is None:
         return ""
@@ -141,7 +142,7 @@ def _seen(own: Operand) -> dict[str, str]:
     return {"instruction": own.instruction, "operand": own.name, "major": own.major}
 
 
-def _operand(own: Operand) -> BenchOperand:
+def _operand(own: Operand, text: str) -> BenchOperand:
     name: Any = own.name
     major: Any = own.major
     verdict: Any = own.verdict
@@ -149,6 +150,7 @@ def _operand(own: Operand) -> BenchOperand:
         name=name, instruction=own.instruction, major=major, why=own.why, storage=own.stored,
         storage_why=own.stored_why, verdict=verdict, k_steps=own.k_steps, stages=own.stages, fits=own.fits,
         missing=own.missing, notices=own.notices, steps=tuple(_step(own, step) for step in own.steps),
+        place=own.place, line=text.count("\n", 0, own.place[0]) + 1 if own.place else None,
     )  # fmt: skip
 
 
@@ -231,7 +233,7 @@ def marked(text: str, made: Bench) -> list[list[Run]]:
     spans = [(b - a, a, b, n) for n, piece in enumerate(made.pieces) for a, b in piece.spans]
     for _, a, b, n in sorted(spans, reverse=True):
         owner[a:b] = [n] * (b - a)
-    bad = {at for one in made.operands if one.first_wrong for at in range(*one.first_wrong.span)}
+    bad = {at for one in made.operands if one.place for at in range(*one.place)}
     lines: list[list[Run]] = []
     tags = _tags(text, made.pieces, owner)
     at = 0

@@ -39,7 +39,8 @@ class Meaning:
             " free), warnings, free (the expressions that decide what is null). tensor_map: storage, element_bits, box"
             " (innermost first), swizzle."
             " layout: cute, swizzle, element_bits, shape, stride, modes, size, cosize, storage; stages of a"
-            " third mode; name, as it was printed; tv of a fragment: operand, and the tile that it is over."
+            " third mode; name, as it was printed; tv of a fragment: operand, and the tile that it is over;"
+            " descriptors: those that read the tile, for each width that its elements may have, or why none does."
             " tiled_mma: threads, tile_mnk, atom_mnk, permutation, candidates, body. tiled_copy: threads,"
             " values_per_thread, tiler_mn, element_bits, ptx, body. triton: attribute, params, candidates, operand,"
             " body. topic: page. What the text leaves open is null and named in undetermined."
@@ -115,6 +116,10 @@ class BenchOperand:
     missing: tuple[str, ...]
     notices: Annotated[tuple[str, ...], Says("What is doubtful though it is read right: where the tile begins.")]
     steps: tuple[BenchStep, ...]
+    place: Annotated[
+        tuple[int, ...] | None, Says("What has to be changed for the first wrong step: first and past last character.")
+    ]
+    line: Annotated[int | None, Says("The line of that place, from 1.")]
 
 
 @fact

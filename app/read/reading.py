@@ -12,11 +12,11 @@ from app.catalogue import search, topics
 from app.kit import links
 from app.kit.fact import extended
 from app.kit.menus import MENUS
-from app.memory.storage import stored_so
+from app.memory.described import described, link_at
 from app.read.facts import Meaning, Reading
 from app.read.languages import in_english
 from layouts import catalog, cutecalls, pasted, reader, tmem
-from layouts.descriptor import START
+from layouts.describing import describe
 from layouts.errors import LayoutError
 from layouts.reader import printed
 from layouts.reader.code.words import built_word
@@ -27,7 +27,7 @@ from layouts.tma import WIDTHS
 MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
 MOST_NAMED = 4096  # characters of a text that is looked for names of pages
 MOST_STAGES = 16  # of a layout that lead on
-FIRST, WORD = 0x1000, 0x4000004000010100  # where a tile begins that is asked about, and a descriptor of that place
+FIRST = 0x1000  # where a tile begins that is asked about
 MOST_WORDS = 8  # of a text that is looked up word by word
 ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
 TRIED = (
@@ -202,20 +202,23 @@ def in_majors(facts: Mapping[str, Any]) -> str:
 
 
 def stages(facts: Mapping[str, Any]) -> list[str]:
-    """The descriptor page of every stage of a shared-memory layout, of the one where it has none: a descriptor that
-    begins where the stage does, the first stage at FIRST.
+    """The descriptor page of every stage of a shared-memory layout that a descriptor reads, of the one where it has no
+    stages: the word that reads it where the stage begins, the first stage at FIRST. None where no descriptor does.
     """
-    storage, apart = facts["storage"], facts.get("stage_bytes")
+    found = [one for one in describe(spec, facts["element_bits"]) if one.words] if (spec := _storage(facts)) else []
+    apart = facts.get("stage_bytes") or 0
     count = min(facts.get("stages") or 1, MOST_STAGES) if apart else 1
-    if count == 1 and facts["cute"] and facts["modes"] == 2:
+    return [link_at(found[0], n * apart) for n in range(count)] if found else []
+
+
+def _storage(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Where a pasted layout puts its tile, at FIRST; None where the text leaves that open."""
+    storage = facts["storage"]
+    if facts["cute"] and facts["modes"] == 2:
         storage = {"kind": "cute", "layout": facts["cute"]}
-    out = []
-    for n in range(count):
-        base = FIRST + n * (apart or 0)
-        word = START.put(WORD, START.cut(base))
-        known = {name: value for name, value in storage.items() if value is not None}
-        out.append(f"/descriptor/wgmma/{word:#018x}?{stored_so({}, {**known, 'base': hex(base)})}")
-    return out
+    if storage is None or facts.get("tv") or any(v is None for n, v in storage.items() if n != "base"):
+        return None
+    return {**storage, "base": hex(FIRST)}
 
 
 def tile_of(facts: Mapping[str, Any]) -> str:
@@ -264,6 +267,8 @@ def _meaning(found: Found, text: str) -> Meaning:
     if len(facts.get("candidates", ())) > MOST_CANDIDATES:
         notices = (*notices, f"{len(facts['candidates'])} fit; the first {MOST_CANDIDATES} are listed.")
         facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
+    if found.kind == "layout" and (spec := _storage(facts)) is not None:
+        facts["descriptors"] = described(spec, facts["element_bits"])
     kind: Any = found.kind  # the words of Kind
     return Meaning(kind=kind, title=found.title, link=_link(found, text), facts=facts, notices=notices)
 

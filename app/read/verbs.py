@@ -9,7 +9,7 @@ import typer
 from app.kit.terminal import AsJson, print_json, text_of
 
 if TYPE_CHECKING:
-    from app.read.facts import BenchFacts
+    from app.read.facts import BenchFacts, BenchOperand, BenchStep
 
 LONGEST_LINK = 160  # characters of a link that is printed
 app = typer.Typer(rich_markup_mode=None)
@@ -24,8 +24,10 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together. Exit status 1 where it is unknown or a descriptor reads the wrong bytes.
+    together. Exit status 1 where it is unknown, where there is no verdict, and where a descriptor reads the wrong
+    bytes.
     """
+    from app.memory.described import lines
     from app.read.whole import whole
     from layouts.errors import LayoutError
 
@@ -44,11 +46,13 @@ def read(
             print(f"{'also ' if number else ''}{one.kind}: {one.title}")
             for ptx in one.facts.get("candidates", ()):
                 print(f"  {ptx}")
+            for line in (line for tile in one.facts.get("descriptors", ()) for line in lines(tile)):
+                print(f"  {line}")
             for notice in one.notices:
                 print(f"  ! {notice}" if one.kind != "topic" else f"  {notice}")
             if one.kind != "unknown" and (link := _short(one.link, text)):
                 print(f"  {link}")
-    if told.kind == "unknown" or (told.bench and told.bench.verdict == "mismatch"):
+    if told.kind == "unknown" or (told.bench and told.bench.verdict != "match"):
         raise typer.Exit(1)
 
 
@@ -59,6 +63,11 @@ def _short(link: str, text: str) -> str:
     if len(link) > LONGEST_LINK and link.startswith("/read?"):
         link = f"/read?z={packed(text)}"
     return link if len(link) <= LONGEST_LINK else ""
+
+
+def first_wrong(own: BenchOperand) -> BenchStep | None:
+    """The first step of an operand that reads the wrong bytes."""
+    return next((step for step in own.steps if step.verdict == "mismatch"), None)
 
 
 def _print_bench(told: BenchFacts) -> None:
@@ -87,4 +96,5 @@ def _print_bench(told: BenchFacts) -> None:
             sign = {"match": "✓", "mismatch": "✗", "unknown": "?"}[s.verdict]
             print(f"  {sign} {stage}step {s.slice.k // s.slice.depth}  {s.descriptor}  {place}  {read}")
             for found in s.diagnoses[:1]:
-                print(f"      {found.code}: {found.message}" + (f" → {found.fix}" if found.fix else ""))
+                where = f"line {own.line}: " if own.line is not None and s is first_wrong(own) else ""
+                print(f"      {where}{found.code}: {found.message}" + (f" → {found.fix}" if found.fix else ""))

@@ -271,6 +271,8 @@ class Reader:
                 items, _, _ = self.items(")")
                 if not items:
                     raise UnreadableError
+                if self.kind == "mark" and self.word in ("{", "("):  # a value of that type
+                    self.items(_CLOSING[self.word])
                 return items[0]
         if self.kind != "name":
             raise UnreadableError

@@ -32,6 +32,15 @@ _WIDTHS = {"INTER": (0, 16), "SW32": (1, 32), "SW64": (2, 64), "SW128": (3, 128)
 _NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
 _DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
 _MOST_MADE = 16
+_LONGEST_NAME = 80
+_LAYS = frozenset("Layout ComposedLayout composition make_layout make_ordered_layout".split())
+_LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
+# what programs call a tile of A or B in shared memory, and what they call other things
+_OF_TILE = re.compile(
+    r"(?i:smem|shared|shmem)\w*?(?:(?<=[a-z\d_])[AB]|_[ab])(?![a-z])|(?<![A-Za-z])(?:s_?[AB]|s_[ab])(?![a-z])"
+    r"|(?<![A-Za-z])[ABab]_?(?:[Ss]mem|[Ss]hared)"
+)
+_OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block|reg|acc|(?<![A-Za-z])g[AB]", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +80,12 @@ def _bits(home: Text, value: Any) -> int | None:
 
 
 def atom(home: Text, value: Any) -> Atom | None:
-    """The swizzle atom that a value names, makes or composes."""
+    """The swizzle atom that a value names, makes or composes; a plain layout is one without a swizzle."""
     value = home.meant(value)
     if not isinstance(value, Term):
         return None
+    if value.name == "decltype" and value.args:
+        return atom(home, value.args[0])
     named = _ATOM.search(value.name)
     if named:
         bits = 1 if named[4] else _bits(home, value.angle[0]) if value.angle else None
@@ -88,8 +99,15 @@ def atom(home: Text, value: Any) -> Atom | None:
     kind = _KIND.search(value.path)
     if kind:
         return _canonical(kind[1], kind[2], None, bool(kind[3]), ())
-    if value.name == "composition" and len(value.args or ()) >= 2:
+    if value.name in ("composition", "ComposedLayout") and len(value.args or value.angle or ()) >= 2:
         return _composed(home, value)
+    if value.name in ("Layout", "make_layout", "make_ordered_layout"):
+        laid = shapes.layout(home, value)
+        if laid is None:
+            return None
+        known = laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
+        names = tuple(shapes.symbols(laid.shape))
+        return Atom((0, 0, 0), None, laid if known else None, "", "", True, names)
     return None
 
 
@@ -109,8 +127,10 @@ def _canonical(major: str, width: str, bits: int | None, base32: bool, opened: t
 
 
 def _composed(home: Text, value: Term) -> Atom | None:
-    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements."""
-    args = [home.meant(one) for one in value.args or ()]
+    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements; with
+    smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
+    """
+    args = [home.meant(one) for one in (value.args if value.name == "composition" else value.angle) or ()]
     first = args[0]
     if not isinstance(first, Term) or first.name != "Swizzle" or len(first.angle or ()) != 3:
         return None
@@ -125,7 +145,15 @@ def _composed(home: Text, value: Term) -> Atom | None:
         all(n is not None for n in numbers) and laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
     )
     swizzle = tuple(n if n is not None else 0 for n in numbers)
-    return Atom((swizzle[0], swizzle[1], swizzle[2]), None, laid if known else None, "", "", True, names)
+    flag = args[1] if len(args) > 2 else None
+    flagged = isinstance(flag, Term) and flag.name == "smem_ptr_flag_bits"
+    bits = home.number(flag.angle[0]) if isinstance(flag, Term) and flagged and flag.angle else None
+    if flagged and bits is None:
+        laid, known = None, False
+    elif flag is not None and not flagged and home.number(flag) != 0:
+        return None
+    three = (swizzle[0], swizzle[1], swizzle[2])
+    return Atom(three, bits, laid if known else None, "", "", not flagged, names)
 
 
 def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
@@ -141,6 +169,40 @@ def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, i
             line = text[max(0, term.span[0] - 120) : term.span[0]]
             named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
             yield named[1] if named else "", term.span, found.facts["cute"]
+
+
+def named(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """(name, span, CuTe text) of every layout that a text defines under a name of a shared-memory tile: SmemLayoutA,
+    sB_layout. What is tiled is `made`'s; an atom is no tile.
+    """
+    if not _LAID.search(text):
+        return
+    home = terms.of(text)
+    for name, places in home.defined.items():
+        if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
+            continue
+        for _, begin, behind in places[:1]:
+            value = None if behind else home.term(begin)
+            while isinstance(value, Term) and value.name == "decltype" and value.args:
+                value = value.args[0]
+            if isinstance(value, Term) and not value.name.startswith("tile_to_"):
+                found = block_at(home, value, bits) if value.name in _LAYS or _ATOM.search(value.name) else None
+                if found:
+                    yield name, value.span, found
+
+
+def block_at(home: Text, value: Any, bits: int | None = None) -> str | None:
+    """The CuTe text of a layout that a value spells, tiles or composes; None where the text leaves it open."""
+    value = home.meant(value)
+    while isinstance(value, Term) and value.name == "decltype" and value.args:
+        value = home.meant(value.args[0])
+    if isinstance(value, Term) and value.name in ("tile_to_shape", "tile_to_mma_shape"):
+        found = _tiled(home, value, bits)
+        return found.facts["cute"] if found else None
+    one = atom(home, value)
+    if one is not None and one.bits is None and one.major and bits:
+        one = _canonical(one.major, _spelled(one), bits, "base32B" in one.mode, ())
+    return _cute(one, one.laid) if one is not None and one.laid is not None else None
 
 
 def _tiled(home: Text, term: Term, bits: int | None = None) -> Found | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from layouts.reader.code.builders import Builder
 from layouts.workbench.found import Bench, Operand, Step
@@ -13,8 +13,9 @@ Span = tuple[int, int]
 class Blame:
     """The places of one text's wrong reads.
 
-    A cause that one field mends stands where the code gives that field, if everything that reads it is wrong in the
-    same way; a wrong transpose immediate at the instruction; any other at the descriptor of the step.
+    A cause that one field mends, or LBO and SBO together, stands where the code gives the first of them, if everything
+    that reads it is wrong in the same way; a wrong transpose immediate at the instruction; any other at the descriptor
+    of the step.
     """
 
     def __init__(self, text: str, made: Bench, built: Iterable[Builder]) -> None:
@@ -29,15 +30,20 @@ class Blame:
         if cause.code == "wrong_transpose" and len(one.wrong) == len(one.steps):
             spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == one.instruction)
             return next(spans, (wrong.span,))[0]
-        fields = cause.changes.keys() - {"start_address"}
-        builder = self.built.get(wrong.span) or self.built.get(self.made.pieces[one.descriptor].spans[0])
-        if builder is None or len(fields) != 1 or len(cause.changes) != 1:
+        fields = set(cause.changes)
+        builder = self._builder(one, wrong)
+        if builder is None or "start_address" in fields or not (len(fields) == 1 or fields == {"lbo", "sbo"}):
             return wrong.span
-        field = next(iter(fields))
-        origin = builder.origins.get(field, ())
-        if not origin or any(wrong.span[0] <= first < wrong.span[1] for first, _ in origin):
+        origins = {field: builder.origins.get(field, ()) for field in fields}
+        places = {span for origin in origins.values() for span in origin}
+        if not all(origins.values()) or any(wrong.span[0] <= first < wrong.span[1] for first, _ in places):
             return wrong.span
-        return self._giving(origin, cause.changes, field) if self._all_wrong(cause.code) else wrong.span
+        if not self._all_wrong(cause.code, fields, places):
+            return wrong.span
+        return min(self._giving(origin, cause.changes, field) for field, origin in origins.items())
+
+    def _builder(self, one: Operand, step: Step) -> Builder | None:
+        return self.built.get(step.span) or self.built.get(self.made.pieces[one.descriptor].spans[0])
 
     def _giving(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Of the places of a field the number that is wrong, else what puts it there."""
@@ -52,11 +58,18 @@ class Blame:
                 return span
         return max(origin, key=lambda span: span[1] - span[0])
 
-    def _all_wrong(self, code: str) -> bool:
-        """Whether every operand is wrong from its first step on, and for this cause."""
-        seen = [one for one in self.made.operands if one.verdict != "unknown"]
+    def _all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
+        """Whether every operand whose fields come from these places is wrong from its first step on, and for this
+        cause; so is one of which that is not known.
+        """
+        seen = [one for one in self.made.operands if one.verdict != "unknown" and self._shares(one, fields, places)]
         first = [one.first_wrong for one in seen]
-        return all(
+        return bool(seen) and all(
             wrong is not None and wrong == one.steps[0] and bool(wrong.causes) and wrong.causes[0].code == code
             for one, wrong in zip(seen, first, strict=True)
         )
+
+    def _shares(self, one: Operand, fields: Collection[str], places: Set[Span]) -> bool:
+        """Whether the fields of an operand's descriptors may come from some places of the text."""
+        builder = self._builder(one, one.steps[0]) if one.steps else None
+        return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)

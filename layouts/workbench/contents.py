@@ -18,6 +18,7 @@ from layouts.reader.code.finding import Pitfall
 from layouts.workbench import helpers, judge, named, pieces, placed, scan, sizes, uses
 from layouts.workbench.found import Assumed, Piece
 from layouts.workbench.stores import Store
+from layouts.workbench.tensors import named_layouts, shared_tensors
 from layouts.workbench.uses import Use, of_code, of_words
 
 LONGEST_MACRO = 200  # characters of what is given for one
@@ -32,10 +33,13 @@ def _macros(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class Contents:
-    """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing."""
+    """One text, its code evaluated with what is given: pieces, storages, assumptions, and what is missing. source: the
+    text's code, as excerpt.code_of has it.
+    """
 
-    def __init__(self, text: str, given: dict[str, str], patience: int) -> None:
+    def __init__(self, text: str, source: str, given: dict[str, str], patience: int) -> None:
         self.text = text
+        self.source = source
         self.given = given
         self.pieces: list[Piece] = []
         self.stores: list[Store] = []
@@ -43,13 +47,13 @@ class Contents:
         self.missing: list[str] = []
         self.mentions = tuple(scan.mentions(text))
         macros = _macros(given)
-        self.code: Evaluation | None = evaluate(text, patience, (), macros) if macros else evaluate(text, patience)
+        self.code: Evaluation | None = evaluate(source, patience, (), macros) if macros else evaluate(source, patience)
         self.helpers = helpers.called(self.code, self.mentions)
-        for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code)):
+        for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code), *helpers.foreign(self.code)):
             self.assumed[one.key] = one
         chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
         if chosen:
-            self.code = evaluate(text, patience, chosen, macros) if macros else evaluate(text, patience, chosen)
+            self.code = evaluate(source, patience, chosen, macros) if macros else evaluate(source, patience, chosen)
         for name, value in macros:
             self.assumed[_MACRO + name] = Assumed(_MACRO + name, f"Macro {name}", value, "as given")
         for macro in self.code.presumed if self.code else ():
@@ -62,11 +66,13 @@ class Contents:
                 self.assumed["instruction"] = called[1]
         self.aligned = placed.declared(text)
         self.sizes: list[Assumed] = []
+        self.size_values: dict[str, int] = {}
         self.doubtful: dict[int, list[Pitfall]] = {}
         if self.code:
             taken = sizes.taken(self.code, self._reads(), self.given)
             self.sizes = [one for _, one in taken]
-            self.code = sizes.put(self.code, {size: int(one.value) for size, one in taken})
+            self.size_values = {size: int(one.value) for size, one in taken}
+            self.code = sizes.put(self.code, self.size_values)
 
     def _reads(self) -> Instruction | None:
         """The first instruction of the text that reads a descriptor, or the one that was given."""
@@ -83,15 +89,22 @@ class Contents:
         inside = [piece.spans[0] for piece in self.pieces]
         reads = self._reads()
         open_bits = reads.operand("a").element.bits if reads else None
-        for layout in (*scan.layouts(self.text), *scan.tiled(self.text, open_bits)):
-            if not any(a <= layout.span[0] < b for a, b in inside):
-                self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
-                title = layout.whole if len(layout.whole) <= 80 else layout.whole[:79] + "…"
-                facts = {"cute": layout.whole, "label": layout.label}
-                said = (layout.overlap,) if layout.overlap else ()
-                self.pieces.append(Piece("layout", title, (layout.span,), facts, said))
         found = list(builders.of_evaluation(self.code)) if self.code else []
         taken = of_code(self.code, self.mentions) if self.code else []
+        spelled = [
+            layout
+            for layout in (*scan.layouts(self.text), *scan.tiled(self.source, open_bits))
+            if not any(a <= layout.span[0] < b for a, b in inside)
+        ]
+        known = {layout.span[0] for layout in spelled}
+        for name, span, laid in named_layouts(self.code, open_bits) if self.code else ():
+            layout = None if span[0] in known else scan.of_cute(laid, name, span)
+            if layout is not None and len(spelled) < scan.MOST:
+                spelled.append(layout)
+                known.add(span[0])
+        for layout in self._of_tensors(taken, open_bits, spelled):
+            self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
+            self.pieces.append(pieces.of_layout(layout, (layout.span,)))
         self.built: list[tuple[int, Builder]] = []
         alike: dict[tuple[Any, ...], list[Builder]] = {}
         for builder in found:
@@ -123,6 +136,23 @@ class Contents:
                 seen.add(key)
                 self.pieces.append(pieces.of_mention(mention, spans))
         return taken
+
+    def _of_tensors(self, taken: list[Use], bits: int | None, spelled: list[scan.Layout]) -> list[scan.Layout]:
+        """Keep the tensors that code makes of shared memory; return the layouts that are none of theirs."""
+        starts = [line for use in taken for g in use.given.values() if (line := uses.address(g.value)[0]) is not None]
+        for one in shared_tensors(self.code, bits, starts) if self.code else ():
+            begins = sizes.put_line(one.begins, self.size_values)
+            layout = scan.of_cute(one.layout, one.names[-1], one.span) if one.layout is not None else None
+            open_ = one.open or ("" if layout else "has not two modes, or three with the stages")
+            alike = [s for s in spelled if s.span == one.span or (layout and s.whole == layout.whole)]
+            spelled = [s for s in spelled if s not in alike]
+            names = tuple(dict.fromkeys((*one.names[1:], *(s.label for s in alike if s.label))))
+            self.stores.append(
+                Store(len(self.pieces), None, layout, None, one.names[0], names, begins, one.bits, open_, one.of)
+            )
+            spans = tuple(dict.fromkeys((*(s.span for s in alike), one.span)))
+            self.pieces.append(pieces.of_layout(layout, spans, self.text))
+        return spelled
 
     def _nothing(self) -> None:
         """Say what is missing where nothing could be verified."""

@@ -123,6 +123,7 @@ class Operand:
     left: int = 0  # steps whose descriptor depends on a value that the text leaves open
     symbols: tuple[str, ...] = ()  # what its descriptors are made of
     others: tuple[int, ...] = ()  # pieces of its later steps
+    place: Span | None = None  # what has to be changed for the first wrong step
 
     @property
     def wrong(self) -> tuple[Step, ...]:
@@ -166,7 +167,10 @@ class Bench:
             return replace(one, span=place(*one.span), around=tuple(place(*span) for span in one.around))
 
         pieces = (replace(one, spans=tuple(place(*span) for span in one.spans)) for one in self.pieces)
-        operands = (replace(one, steps=tuple(map(step, one.steps))) for one in self.operands)
+        operands = (
+            replace(one, steps=tuple(map(step, one.steps)), place=one.place and place(*one.place))
+            for one in self.operands
+        )
         return replace(self, pieces=tuple(pieces), operands=tuple(operands))
 
     @property

@@ -70,6 +70,15 @@ def encoders(code: Evaluation | None) -> list[Assumed]:
     )
 
 
+def foreign(code: Evaluation | None) -> list[Assumed]:
+    """What is taken for the types that the text uses as CUTLASS's descriptors and does not have."""
+    why = "its code is not in the text: its members are those of CUTLASS’s {}"
+    return [
+        Assumed(f"type.{name}", f"Type of {name}", union, why.format(union), (union,))
+        for name, union in (code.foreign if code else ())
+    ]
+
+
 def piece(head: str, spans: list[tuple[int, int]]) -> Piece:
     """The calls of a function that is not there."""
     return Piece("descriptor", f"{head}(…): its code is not in the text", tuple(spans), {"name": head})
@@ -81,4 +90,4 @@ def missing(head: str) -> str:
     )
 
 
-__all__ = ["asked", "called", "encoders", "missing", "piece"]
+__all__ = ["asked", "called", "encoders", "foreign", "missing", "piece"]

@@ -25,6 +25,18 @@ def of_map(one: TensorMap) -> Piece:
     return Piece("tensor_map", title, (one.span,), facts, tuple(p.message for p in one.problems))
 
 
+def of_layout(one: scan.Layout | None, spans: tuple[tuple[int, int], ...], text: str = "") -> Piece:
+    """A CuTe layout; one that the text leaves open is called as it is written."""
+    if one is None:
+        return Piece("layout", _short(" ".join(text[slice(*spans[0])].split())), spans)
+    facts = {"cute": one.whole, "label": one.label}
+    return Piece("layout", _short(one.whole), spans, facts, (one.overlap,) if one.overlap else ())
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= 80 else title[:79] + "…"
+
+
 def base(one: Builder) -> tuple[str, ...]:
     """What the start of a descriptor is made of, but for the loops."""
     loops = one.steps[0].loops if one.steps else {}

@@ -198,14 +198,23 @@ def layouts(text: str) -> Iterator[Layout]:
 
 
 def tiled(text: str, bits: int | None) -> Iterator[Layout]:
-    """The layouts that tile_to_shape makes, as a print of them says. bits: of an element whose type is open."""
-    for count, (label, span, spelled) in enumerate(smem.made(text, bits)):
+    """The layouts that tile_to_shape makes, and those that a text defines under a name of A's or B's tile, as a print
+    of them says. bits: of an element whose type is open.
+    """
+    for count, (label, span, spelled) in enumerate((*smem.made(text, bits), *smem.named(text, bits))):
         try:
             one = cute.parse(spelled)
         except LayoutError:  # a tile without elements
             continue
         if count < MOST and isinstance(one.shape, tuple) and len(one.shape) in (2, 3):
             yield _layout(one, spelled, label, span)
+
+
+def of_cute(one: cute.CuteLayout, label: str, span: Span) -> Layout | None:
+    """A layout that code makes; None for one that has not two modes, or two and stages."""
+    if not isinstance(one.shape, tuple) or len(one.shape) not in (2, 3):
+        return None
+    return _layout(one, str(one), label, span)
 
 
 def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layout:

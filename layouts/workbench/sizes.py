@@ -130,8 +130,13 @@ def _whole(value: Int | None, sizes: Mapping[str, int]) -> Int | None:
 
 
 def _piece(piece: Piece, sizes: Mapping[str, int]) -> Piece:
-    line = Linear(piece.source.const)
-    for name, factor in piece.source.terms:
+    return replace(piece, source=put_line(piece.source, sizes))
+
+
+def put_line(source: Linear, sizes: Mapping[str, int]) -> Linear:
+    """A linear expression with sizes put in for their symbols."""
+    line = Linear(source.const)
+    for name, factor in source.terms:
         product = _PRODUCT.fullmatch(name)
         if name in sizes:
             line += Linear(sizes[name] * factor)
@@ -139,4 +144,4 @@ def _piece(piece: Piece, sizes: Mapping[str, int]) -> Piece:
             line += symbol(product["one"] or product["other"]).scaled(sizes[product["size"]] * factor)
         else:
             line += Linear(0, ((name, factor),))
-    return replace(piece, source=line)
+    return line

@@ -12,6 +12,7 @@ from layouts.descriptor import View
 from layouts.errors import LayoutError
 from layouts.reader.code.tensor_maps import TRITON, default_swizzle
 from layouts.reader.code.tma_rules import TensorMap
+from layouts.reader.code.word import Linear
 from layouts.storage import Storage, storage
 from layouts.tma import WIDTHS, panels, pitch_bytes
 from layouts.workbench.found import Assumed
@@ -23,29 +24,40 @@ _COMMON = frozenset(
     " s g t r c tma tensor map maps desc descriptor smem gmem shared mem sm ptr base addr address buf buffer tile tiles"
     " params param load copy layout sh shm start data uint h d global tensors dev device host x y p the".split()
 )
+_OUTPUTS = frozenset("c d o out output outputs acc accum epi epilogue result".split())
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A tensor map or a CuTe layout; piece: which piece of the text it is; operand: a or b where a name says so."""
+    """A tensor map or a CuTe layout; piece: which piece of the text it is; operand: a or b where a name says so.
+
+    A tensor of shared memory has more names, its first byte in the names of descriptors' starts (`begins`), what its
+    pointer counts (`bits`, None where that is open), what its layout depends on where the text leaves it `open`, and
+    the function that makes it (`of`).
+    """
 
     piece: int
     map: TensorMap | None = None
     layout: Layout | None = None
     spec: Mapping[str, Any] | None = None  # a storage as it stands
     name: str = ""
+    others: tuple[str, ...] = ()
+    begins: Linear | None = None
+    bits: int | None = None
+    open: str = ""
+    of: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.map.names if self.map is not None else (self.name,)
+        return self.map.names if self.map is not None else (self.name, *self.others)
 
     @property
     def operand(self) -> str | None:
         if self.map is not None:
             calls = [name for name, _ in self.map.calls]
             return letter(*self.map.names) or (letter(self.map.names[0]) if self.map.names else None) or letter(*calls)
-        return letter(self.name)
+        return next(filter(None, map(letter, self.names)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,36 +77,46 @@ class Tile:
 def pair(
     stores: list[Store], operands: list[str], given: Mapping[str, str], buffers: Mapping[str, str] | None = None,
     addresses: Mapping[str, Iterable[str]] | None = None, used: Collection[int] = (),
+    starts: Mapping[str, Linear] | None = None, of: str = "",
 ) -> dict[str, tuple[Store | None, str]]:  # fmt: skip
-    """Operand → (its store, why). Names decide: what the operand's addresses are called, then its letter; without them
-    the order in which a text has the stores, A before B.
+    """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
+    are called, then its letter; without them the order in which a text has the stores, A before B.
 
-    buffers: operand → the one whose buffer it is given, where that is another; addresses: operand → names that its
-    descriptors are made of; used: pieces of the stores that other tiles lie in, which are taken last.
+    starts: operand → the first start of its descriptors; of: the function that takes them; buffers: operand → the one
+    whose buffer it is given, where that is another; addresses: operand → names that its descriptors are made of; used:
+    pieces of the stores that other tiles lie in, which are taken last.
     """
     out: dict[str, tuple[Store | None, str]] = {}
     free = []
     known = addresses or {}
+    every, stores = stores, [s for s in stores if not _is_output(s)]
     for name in operands:
         chosen = given.get(f"storage.{name}")
         if chosen is not None:
-            found = next((s for s in stores if str(s.piece) == chosen), None)
+            found = next((s for s in every if str(s.piece) == chosen), None)
             out[name] = (found, "chosen")
             continue
-        of = (buffers or {}).get(name, name)
+        whose = (buffers or {}).get(name, name)
+        if tensors := over(stores, (starts or {}).get(name), name, of):
+            alone = len(tensors) == 1
+            out[name] = (tensors[0], f"it is named {tensors[0].name}") if alone else (None, _several(tensors))
+            continue
         words = {word for address in known.get(name, ()) for word in _words(address)}
         alike = [s for s in stores if words & {word for one in s.names for word in _words(one)}]
-        own = [s for s in stores if s.operand == of]
+        own = [s for s in stores if s.operand == whose]
         if len(alike) == 1:
             called = next(one for one in alike[0].names if words & set(_words(one)))
             out[name] = (alike[0], f"it is named {called}")
-        elif own and own[0].piece in used and all(letter(address) != of for address in known.get(name, ())):
+        elif own and own[0].piece in used and all(letter(address) != whose for address in known.get(name, ())):
             out[name] = (own[0], "the text has no other")
         elif own:
-            out[name] = (own[0], f"it is named {_called(own[0], of)}")
+            out[name] = (own[0], f"it is named {_called(own[0], whose)}")
         else:
             free.append(name)
-    rest = [s for s in stores if s.operand is None and not any(s is one for one, _ in out.values())]
+    rest = [
+        s for s in stores
+        if s.operand is None and s.begins is None and not any(s is one for one, _ in out.values())
+    ]  # fmt: skip
     unused = [s for s in rest if s.piece not in used]
     if len(unused) < len(rest) and len(unused) < len(free):
         out.update({name: (rest[min(n, len(rest) - 1)], "the text has no other") for n, name in enumerate(free)})
@@ -114,6 +136,32 @@ def pair(
         else:
             out[name] = (None, "")
     return out
+
+
+def over(stores: Iterable[Store], start: Linear | None, operand: str, of: str = "") -> list[Store]:
+    """The tensors whose buffer a descriptor begins in: of several the last that begins before it; of several that begin
+    there those of the function that takes the descriptor (`of`), and those that the operand's letter names. One of each
+    layout.
+    """
+    if start is None or not start.terms:
+        return []
+    found = [s for s in stores if s.begins is not None and s.begins.terms == start.terms]
+    below = [s.begins.const for s in found if s.begins is not None and s.begins.const <= start.const]
+    here = [s for s in found if s.begins is not None and below and s.begins.const == max(below)]
+    here = [s for s in here if s.of == of] or here
+    here = [s for s in here if any(letter(one) == operand for one in s.others)] or here
+    return list({s.layout.whole if s.layout else "": s for s in reversed(here)}.values())[::-1]
+
+
+def _is_output(store: Store) -> bool:
+    """Whether a tensor is called after C or D: the epilogue writes over the tiles of A and B."""
+    words = {word.lower() for one in store.others[:1] for word in _TOKEN.findall(one)}
+    return store.begins is not None and not words.isdisjoint(_OUTPUTS)
+
+
+def _several(tensors: Iterable[Store]) -> str:
+    told = " and ".join(one.layout.whole if one.layout else f"one that {one.open}" for one in tensors)
+    return f"the text lays several tensors over its buffer: {told}"
 
 
 def _words(name: str) -> list[str]:
@@ -137,7 +185,11 @@ def tile(
         return _of_map(store, store.map, operand, seen, rows, depth, given)
     if store.layout is not None:
         one = store.layout
-        unit = {} if one.unit_bits else {"unit": "elements"}
+        counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
+        unit = {} if one.unit_bits else {"unit": counted.get(store.bits, "")}
+        if not one.unit_bits and not unit["unit"]:
+            why = f"its pointer counts {store.bits} bits, the instruction reads elements of {seen.bits}"
+            return (Assumed(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
         spec = {"kind": "cute", "layout": one.text, **unit}
         made = storage(spec, seen.bits, seen.major)
         apart = (one.stage_stride or 0) * (one.unit_bits or seen.bits) // 8

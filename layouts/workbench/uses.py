@@ -74,6 +74,21 @@ def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     return (found or by_themselves(made, told))[:MOST]
 
 
+def _turned(ran: Iterable[Assembled]) -> dict[str, str]:
+    """Operand → the major that every asm statement with a transpose immediate says, whatever its descriptors are."""
+    said: dict[str, set[str]] = {}
+    for one in {each.text: each for each in ran if "mma" in each.text}.values():
+        mention = next((m for m in mentions(one.text) if m.instruction.family.by_descriptor), None)
+        if mention is None:
+            continue
+        cut = _left_out(one, mention.arguments[1:3])
+        for name, argument in trans_at(mention.instruction, mention.arguments, bool(mention.registers)).items():
+            value, _, _ = _operand(one, argument, cut)
+            known = value.known if value is not None else None
+            said.setdefault(name, set()).add("MN" if known == 1 else "K" if known == 0 else "")
+    return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
+
+
 def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Use]:
     """asm statements with a wgmma: its operands by their numbers."""
     out: list[Use] = []
@@ -238,6 +253,7 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """Descriptors that code builds and that no instruction of the text is seen to take."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
     registers = mention is not None and mention.registers is True
+    majors = {**_turned(made.assembled), **(mention.majors if mention else {})}
     groups: dict[str, list[list[Found]]] = {}
     for group in builders.groups(made):
         if all(one.value.plain is not None and one.value.known is None for one in group):
@@ -259,8 +275,7 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
                 given = {own: Given(one.value, one.span, one.name, _outside(one))}
                 out.append(
                     Use(mention, given, {own: why}, site, _loops(one.loops), f"{group[0].name}", len(out),
-                        not name and not registers, registers=registers or None,
-                        majors=mention.majors if mention else {})
+                        not name and not registers, registers=registers or None, majors=majors)
                 )  # fmt: skip
     return out
 

@@ -8,9 +8,11 @@ from dataclasses import replace
 from layouts import catalog, pasted, reading
 from layouts.descriptor import WINDOW_BYTES, View, view
 from layouts.errors import LayoutError, refusing_depth
+from layouts.excerpt import code_of
 from layouts.instruction import Instruction
 from layouts.reader.code.doubts import UNSEEN
 from layouts.workbench import exchanged, judge, placed, said, uses
+from layouts.workbench.blame import Blame
 from layouts.workbench.contents import Contents
 from layouts.workbench.found import Assumed, Bench, Operand, Step
 from layouts.workbench.order import places
@@ -38,7 +40,8 @@ def bench(
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
     text = reading.text(text, "text", LONGEST * patience)
-    made = _Making(pasted.legible(text, places=True) if copied else text, dict(given or {}), patience, why).made()
+    seen = pasted.legible(text, places=True) if copied else text
+    made = _Making(seen, code_of(text, seen), dict(given or {}), patience, why).made()
     moved = pasted.own_places(text) if copied else None
     return made.moved(moved) if moved else made
 
@@ -46,8 +49,8 @@ def bench(
 class _Making(Contents):
     """One text on its way to a Bench."""
 
-    def __init__(self, text: str, given: dict[str, str], patience: int, why: bool) -> None:
-        super().__init__(text, given, patience)
+    def __init__(self, text: str, source: str, given: dict[str, str], patience: int, why: bool) -> None:
+        super().__init__(text, source, given, patience)
         self.why = why
         self.used: set[int] = set()  # stores of the tiles so far
         self.symbols: dict[str, int] = {}
@@ -79,7 +82,10 @@ class _Making(Contents):
         right = bool(operands) and all(one.verdict == "match" for one in operands)
         verdict = "mismatch" if wrong else "match" if right else "unknown"
         complete = self.code is None or self.code.complete
-        return Bench(told, tuple(operands), tuple(self.assumed.values()), missing, verdict, line, why, complete)
+        made = Bench(told, tuple(operands), tuple(self.assumed.values()), missing, verdict, line, why, complete)
+        blame = Blame(self.text, made, [builder for _, builder in self.built])
+        placed_ = (replace(o, place=blame.of(o, o.first_wrong)) if o.first_wrong else o for o in operands)
+        return replace(made, operands=tuple(placed_))
 
     def _doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
         """What is unusual in the code of a piece; of one whose reads were verified only what they cannot say."""
@@ -131,7 +137,13 @@ class _Making(Contents):
             for name in names
         }
         buffers = {name: one.of for name, one in crossed.items()}
-        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used)
+        starts = {
+            name: line
+            for use in reversed(group)
+            for name, given in use.given.items()
+            if (line := uses.address(given.value)[0]) is not None
+        }
+        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used, starts, group[0].of)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         out = []
         for name in names:
@@ -208,7 +220,10 @@ class _Making(Contents):
             if f"at.{n}" in self.assumed:
                 self._assume(self.assumed[f"at.{n}"], name)
         stored: Tile | None = None
-        if store is not None:
+        if store is not None and store.open:
+            missing.append(f"The layout of {store.name}, which holds {name.upper()}, {store.open}.")
+            store = None
+        elif store is not None:
             made = tile(store, name, seen, rows, depth, self.given)
             if isinstance(made, Tile):
                 stored = made
@@ -221,9 +236,11 @@ class _Making(Contents):
                         one = replace(one, label=one.label.replace("the tensor map", whose))
                     self._assume(one)
                     missing.append(f"{one.label} is open: {one.why}.")
+        elif why:
+            missing.append(f"The text does not say how {name.upper()} is stored: {why}.")
         else:
             missing.append(f"The text does not say how {name.upper()} is stored: paste its tensor map or its layout.")
-        base, first_k = self._begin(found, name, seen, stored)
+        base, first_k = self._begin(found, name, seen, stored, store)
         pitfalls = self.code.warnings if self.code else ()
         by_tma = store is not None and store.map is not None
         endless = self.code.endless if self.code else ()
@@ -279,7 +296,7 @@ class _Making(Contents):
             made = tile(store, name, other, *judge.extents(found, other), self.given)
             if not isinstance(made, Tile):
                 return None
-            base, first_k = self._begin(found, name, other, made)
+            base, first_k = self._begin(found, name, other, made, store)
             steps = judge.steps(found, other, made, self.symbols, base, first_k, (), why=False)
         except LayoutError:
             return None
@@ -289,9 +306,11 @@ class _Making(Contents):
         begins = judge.bases(found, self.symbols, False)
         return base if base is not None else begins.get((0, 0), 0)
 
-    def _begin(self, found: list[judge.Turn], name: str, seen: View, stored: Tile | None) -> tuple[int | None, int]:
-        """(the tile's first byte where it is not the first step's start, the first step's k). A printed word may be of
-        any step: what its start lies past the pattern's boundary is taken for K.
+    def _begin(
+        self, found: list[judge.Turn], name: str, seen: View, stored: Tile | None, store: Store | None
+    ) -> tuple[int | None, int]:
+        """(the tile's first byte where it is not the first step's start, the first step's k). A tensor says where it
+        begins. A printed word may be of any step: what its start lies past the pattern's boundary is taken for K.
         """
         key = f"base.{name}"
         given = reading.number(self.given[key], key, 0, WINDOW_BYTES) if key in self.given else None
@@ -299,7 +318,12 @@ class _Making(Contents):
         if first.use.computed or stored is None:
             if given is not None:
                 self._assume(Assumed(key, f"{name.upper()}’s tile begins at", self.given[key], "as given"))
-            return given, 0
+                return given, 0
+            line = uses.address(first.given.value)[0]
+            begins = store.begins if store is not None else None
+            if begins is not None and line is not None and begins.terms == line.terms and begins != line:
+                return uses.evaluated(begins, self.symbols), 0
+            return None, 0
         start = judge.bases(found, self.symbols, False).get((0, 0), 0)
         mode = stored.at(0, seen).mode
         pattern = mode.pattern_bytes if mode.chunks > 1 else 16

@@ -47,7 +47,7 @@ _PRINT = re.compile(
 )
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 # behind a name that is called; kernel[grid](…) of Triton
-_CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
+_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
 _TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
 
@@ -71,6 +71,7 @@ class Evaluation:
     widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
     presumed: tuple[Presumed, ...] = ()  # macros that the text does not define and that decide a branch of it
     unread: tuple[Unread, ...] = ()  # parts that are not read
+    foreign: tuple[tuple[str, str], ...] = ()  # a type or an object without code, and whose members it is taken to have
 
     @property
     def complete(self) -> bool:
@@ -217,7 +218,7 @@ def _merged(condition: str, yes: _Evaluated, no: _Evaluated) -> _Evaluated:
         both.found, both.made, both.warnings, tuple(dict.fromkeys((*a.unfinished, *b.unfinished))), False,
         both.assembled, a.endless | b.endless, a.recast | b.recast, a.text,
         tuple(dict.fromkeys((*a.taken, *b.taken))), a.widened | b.widened,
-        unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
+        unread=tuple(dict.fromkeys((*a.unread, *b.unread))), foreign=tuple(dict.fromkeys((*a.foreign, *b.foreign))),
     )  # fmt: skip
     return _Evaluated(made, yes.parsed or no.parsed, both.holds, both.loses)
 
@@ -273,6 +274,7 @@ def _evaluated(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), tuple(unfinished), is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
         tuple(machine.taken), frozenset(machine.widened),
+        foreign=tuple(machine.foreign.items()),
     )  # fmt: skip
 
 

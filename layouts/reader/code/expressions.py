@@ -53,7 +53,8 @@ class BudgetError(Exception):
 
 @dataclass(slots=True)
 class Frame:
-    """A function being run: what its parameters were given, the paths that returned under open conditions.
+    """A function being run: what its parameters were given, those that are symbols, the paths that returned under open
+    conditions.
 
     returns: the type it gives; refers: whether that is a reference; constant: whether its object is const; template:
     whether it is one of many instances; lost: whether a goto left open where it is; start, depth: how long the log of
@@ -64,6 +65,7 @@ class Frame:
     span: Span
     entry: bool = False
     passed: dict[str, tree.Expression] = field(default_factory=dict)
+    symbols: frozenset[str] = frozenset()
     escapes: list[Escape] = field(default_factory=list)
     returns: Kind | None = None
     refers: bool = False

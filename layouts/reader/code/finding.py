@@ -118,6 +118,7 @@ class Finding:
         self.endless: set[str] = set()  # variables of loops whose end the text leaves open
         self.loose: set[str] = set()  # names that the text computes with and does not declare
         self.recast: set[str] = set()  # those that are cast to a pointer to another type
+        self.foreign: dict[str, str] = {}  # types and objects that the text does not define → whose members they have
         self.widened: set[str] = set()  # those that are cast to an integer of 64 bits with a step added
         self.warned: dict[tuple[str, Span], Pitfall] = {}
         self.often: dict[str, int] = {}  # calls without a body, by name

@@ -116,6 +116,25 @@ _LAYS_OUT = re.compile(r"(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b")
 _CONTAINED = re.compile(r"(?:->|\.)\s*([A-Za-z_]\w*)\s*\.\s*(?:leading|stride)_byte_offset_?\b")
 _OF_BLACKWELL = re.compile(r"\.\s*(?:version|lbo_mode)_?\b|\bUMMA\b|tcgen05|sm_?10\d|blackwell", re.I)
 _WORDS_OF_UNION = "desc desc_ raw raw_ u64 value".split()
+_HOLDER = re.compile(r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:->|\.)\w+\.(?:leading|stride)_byte_offset_?\b")
+MOST_HOLDERS = 16  # objects of one text
+
+
+def union_alike(text: str) -> str:
+    """Return which of CUTLASS's unions has the members that a text assigns: tcgen05's or wgmma's."""
+    return "SmemDescriptor" if _OF_BLACKWELL.search(text) else "GmmaDescriptor"
+
+
+def _word_of_union(text: str) -> tuple[str, ...]:
+    """Return what a text calls the whole word of a union that it does not define: the one other member of the objects
+    whose fields it assigns.
+    """
+    names = dict.fromkeys(_HOLDER.findall(text))
+    others: set[str] = set()
+    for name in list(names)[:MOST_HOLDERS]:
+        others |= set(re.findall(rf"(?<![\w.>]){name}(?:->|\.)(\w{{1,80}})\b(?!\s*[.(\[]|->)", text))
+    others -= {"desc_", "lo", "hi"}
+    return tuple(others) if len(others) == 1 else ()
 
 
 def fields_union(text: str) -> tuple[str, frozenset[str]]:
@@ -142,14 +161,15 @@ def fields_union(text: str) -> tuple[str, frozenset[str]]:
         fields = f"{head}{version} : 2, : 1, {base} : 3, {lbo_mode} : 1, : 8, {mode} : 3;"
     else:
         fields = f"{head}: 3, {base} : 3, : 10, {mode} : 2;"
-    containers = {name for name in _CONTAINED.findall(text) if name != "bitfield" or blackwell}
+    word = _word_of_union(text)
+    containers = {name for name in _CONTAINED.findall(text) if name != "bitfield" or blackwell or word}
     direct = re.search(r"(?<![.\w])\w+(?:\[\w*\])?\s*(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b", text)
     members = [f"struct {{ {fields} }} {name};" for name in sorted(containers)]
     if direct:
         members.append(f"struct {{ {fields} }};")
     if not members:
         return "", frozenset()
-    words = " ".join(f"uint64_t {name};" for name in _WORDS_OF_UNION)
+    words = " ".join(f"uint64_t {name};" for name in dict.fromkeys([*_WORDS_OF_UNION, *word]))
     told = containers | ({start, lead, stride, base, mode, *_WORDS_OF_UNION} if direct else set())
     told |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
     return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(told)

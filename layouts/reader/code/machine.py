@@ -858,6 +858,7 @@ class Machine(Expressions, Loops, Assembling):
         refers = function.returns is not None and bool(function.returns.reference) and not self.python
         self.enter(function.name, function.span, entry=True, refers=refers, constant=function.const)
         self.frames[-1].returns = None if self.python else self._returned(function, inner)
+        self.frames[-1].symbols = frozenset(inner.names)
         try:
             left = self.run_body(function, inner)
             pending = bool(self.frames[-1].escapes)

@@ -8,7 +8,7 @@ from typing import Any
 
 from layouts.c_integers import INT, LONG, ULONG, IntegerType
 from layouts.reader.code import calls, tree, word
-from layouts.reader.code.known import FIELDS_UNION
+from layouts.reader.code.known import FIELDS_UNION, union_alike
 from layouts.reader.code.overloads import Candidate
 from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
@@ -291,8 +291,10 @@ class Making:
         unknown = not halves and value.kind is not None and value.kind.record is None and value.kind.whole is None
         if value.kind is not None and value.kind.name != kind.name and not unknown:
             return whole
+        of = value.kind.name if unknown and value.kind is not None else inner.last
+        self.foreign[of] = union_alike(self.text) if other else kind.name
         made = self.instance(kind.record, inner.last)
-        if value.head and value.head != "uninitialised":
+        if inner.last in self.frames[-1].symbols or (value.head and value.head != "uninitialised"):
             made.store.value = free(value.text, ULONG)
         if zero:
             made.store.value = Int(0, ULONG)

@@ -1,0 +1,324 @@
+"""CuTe's layouts as code makes them, evaluated: Layout<…>, ComposedLayout<…>, make_layout(…), composition(Swizzle…, …),
+GMMA's atoms, tile_to_shape and the rest of the algebra, behind aliases, templates and decltype.
+
+CUTLASS 4.7: cute/layout.hpp, cute/swizzle_layout.hpp, cute/pointer_flagged.hpp (smem_ptr_flag_bits: the swizzle XORs
+the byte address, the layout counts elements of so many bits) and cute/atom/mma_traits_sm90_gmma.hpp (the atoms).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layouts import algebra, cute
+from layouts.cute import DEEPEST, MOST, CuteLayout
+from layouts.cutecalls.operations import ALIASES, OPS, called
+from layouts.errors import LayoutError
+from layouts.reader import smem, terms
+from layouts.reader.code.values import Array, Kind, Term, number, short
+from layouts.swizzle import Swizzle, mode
+from layouts.tuples import congruent, leaves
+
+_NUMBER = re.compile(r"_(\d{1,10})")
+_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_(?:Sp)?Atom(_Bits)?")
+_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW(?:32|64|128))$")
+_DSL_BITS = re.compile(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*")
+_INTEGERS = frozenset(("Int", "C", "constant", "integral_constant", "Number", "Constant"))
+_TUPLES = (
+    frozenset(
+        f"{prefix}{name}" for name in ("Shape", "Stride", "Step", "Coord", "Tile", "tuple") for prefix in ("", "make_")
+    )
+    | frozenset(f"make_{name}" for name in ("shape", "stride", "step", "coord", "tile"))
+    | frozenset(("Tuple", "IntTuple"))
+)
+_LEFT, _RIGHT = ("LayoutLeft", "GenColMajor"), ("LayoutRight", "GenRowMajor")
+_FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
+_DECLTYPE = "decltype("
+_UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
+
+Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, a Flag, "left" or "right"
+
+
+class OpenValueError(Exception):
+    """What a layout depends on and the text does not say, as it is written."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """smem_ptr_flag_bits<N>."""
+
+    bits: int
+
+
+def tensor_layout(call: Term, text: str, bits: int | None = None) -> CuteLayout:
+    """Return the layout that make_tensor is given behind its pointer: one layout, or a shape and a stride.
+
+    text: that the call stands in; bits: of an element whose type is open. OpenValueError for what the text leaves open,
+    LayoutError for what CuTe would not compile.
+    """
+    given = Values(text, bits).arguments(call, 0, skipped=1)
+    if not given:
+        raise OpenValueError("a layout")
+    return _made(given)
+
+
+def call_layout(call: Term, text: str, bits: int | None = None) -> CuteLayout:
+    """Return the layout that a call of CuTe's makes. Errors as tensor_layout."""
+    return _made([Values(text, bits).of(call)])
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """CuTe's values in one text. bits: of an element whose type is open."""
+
+    text: str
+    bits: int | None
+
+    def of(self, value: Any, deep: int = 0) -> Value:
+        """A number, a tuple, a layout, a swizzle. Errors as tensor_layout."""
+        if deep > DEEPEST:
+            raise OpenValueError(short(value))
+        if isinstance(value, tuple):
+            return tuple(self.of(one, deep + 1) for one in value)
+        if isinstance(value, Kind):
+            return self._of_kind(value, deep)
+        if isinstance(value, Array):
+            return self._of_array(value, deep)
+        if isinstance(value, Term):
+            return self._of_call(value, deep)
+        if value is None or isinstance(value, str):
+            raise OpenValueError(str(value))
+        read = number(value)
+        if read is None or read.known is None:
+            raise OpenValueError(short(value) if read is None else str(read))
+        return _sized(read.known)
+
+    def arguments(self, call: Term, deep: int, skipped: int = 0) -> list[Value]:
+        """The values of a call's arguments, but for the first ones. Those before the last that the parser took for
+        comparisons (`A<B<_8, _64>>{}`) are read as they are spelled.
+        """
+        given = [one for one in call.arguments if not (isinstance(one, Term) and one.text in _UNSAID)]
+        split = 1 + max((n for n, one in enumerate(given) if _misread(one)), default=-1)
+        if not split:
+            return [self.of(one, deep + 1) for one in given[skipped:]]
+        behind = [one for one in given[split:] if not (isinstance(one, Array) and one.typed is None and not one.cells)]
+        home = terms.of(self.text)
+        found = home.term(call.span[0], alone=True)
+        spelled = list(found.args or ()) if isinstance(found, terms.Term) and found.span[1] <= call.span[1] else []
+        if len(spelled) - len(behind) < skipped:
+            raise OpenValueError(call.text)
+        out: list[Value] = []
+        for one in spelled[skipped : len(spelled) - len(behind)]:
+            block = smem.block_at(home, one, self.bits)
+            if block is None:
+                raise OpenValueError(home.words(one))
+            out.append(cute.parse(block))
+        return out + [self.of(one, deep + 1) for one in behind]
+
+    def _of_kind(self, kind: Kind, deep: int) -> Value:
+        """A type, as T{} would be."""
+        name = kind.name.split("::")[-1]
+        if found := _NUMBER.fullmatch(name):
+            return _sized(int(found[1]))
+        if name in ("Underscore", "X", "_"):
+            return None
+        if name in _LEFT or name in _RIGHT:
+            return "left" if name in _LEFT else "right"
+        if found := _ATOM.fullmatch(name):
+            of = 1 if found[3] else _element_bits(kind.arguments[:1], self.bits)
+            return canonical_atom(found[1], found[2], of)
+        if name == "decltype" and kind.arguments:
+            return self.of(kind.arguments[0], deep + 1)
+        if name in _INTEGERS and kind.arguments:
+            return self.of(kind.arguments[-1], deep + 1)
+        if _FLAG.fullmatch(name):
+            return Flag(self._flag_bits(kind, deep))
+        given = [self.of(one, deep + 1) for one in kind.arguments] if _is_cute(name) else []
+        return _called(name, given, {}, str(kind))
+
+    def _flag_bits(self, kind: Kind, deep: int) -> int:
+        """Of what a flagged pointer points to: bits; those of an open type are the instruction's."""
+        try:
+            return int(self.of(kind.arguments[0], deep + 1)) if kind.arguments else 1
+        except OpenValueError:
+            if self.bits is None or not kind.arguments or "sizeof" not in str(kind.arguments[0]):
+                raise
+            return self.bits
+
+    def _of_array(self, value: Array, deep: int) -> Value:
+        """T{…}, make_shape(…), and Python's tuples."""
+        cells = [cell.value for cell in value.cells]
+        typed = value.typed
+        if not isinstance(typed, Kind):
+            if not cells:
+                raise OpenValueError(str(value))
+            return tuple(self.of(one, deep + 1) for one in cells)
+        name = typed.name.split("::")[-1]
+        if not cells and not name.startswith("make_"):
+            return self.of(typed, deep + 1)
+        if name in _INTEGERS or _NUMBER.fullmatch(name):
+            return self.of(typed, deep + 1)
+        return _called(name, [self.of(one, deep + 1) for one in cells], {}, str(typed))
+
+    def _of_call(self, term: Term, deep: int) -> Value:
+        """A call of CuTe's; a name that stands for itself is open."""
+        name = re.split(r"::|\.", term.head)[-1] if term.head else ""
+        if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
+            said = _KIND.search(str(term.arguments[0]))
+            if said is None:
+                raise OpenValueError(str(term.arguments[0]))
+            return canonical_atom(said[1], said[2], _element_bits(term.arguments[1:2], self.bits))
+        if not name:
+            if found := _ATOM.fullmatch(re.split(r"::|\.", term.text)[-1]):
+                return canonical_atom(found[1], found[2], _element_bits((), self.bits))
+            if term.kind is not None and not term.kind.open:
+                return self.of(term.kind, deep + 1)
+            if term.text.split(".")[-1] == "None":
+                return None
+            if re.split(r"::|\.", term.text)[-1] in ("_", "Underscore"):
+                return None
+            if found := _NUMBER.fullmatch(re.split(r"::|\.", term.text)[-1]):
+                return _sized(int(found[1]))
+            raise OpenValueError(term.text)
+        if not _is_cute(name):
+            raise OpenValueError(term.text)
+        given = self.arguments(term, deep)
+        named = dict(term.named)
+        templates = named.pop("<>", ())
+        named.pop("self", None)
+        if templates and name in ("upcast", "downcast"):
+            given += [self.of(one, deep + 1) for one in templates[:1]]
+        words = {word: self.of(one, deep + 1) for word, one in named.items()}
+        return _called(name, given, words, term.text)
+
+
+def _misread(value: Any) -> bool:
+    """Whether a parser took a template's brackets for comparisons in a value, or decltype for a function; not in the
+    calls that the value is made of.
+    """
+    if isinstance(value, Array) and not value.cells:
+        return _misread(value.typed)
+    if isinstance(value, Kind):
+        return any(map(_misread, value.arguments))
+    return isinstance(value, Term) and (
+        value.head == "misread" or (not value.head and value.text.startswith(_DECLTYPE))
+    )
+
+
+def _sized(found: int) -> int:
+    if not 0 <= found <= MOST:
+        raise OpenValueError(str(found))
+    return found
+
+
+def _is_cute(name: str) -> bool:
+    return name in _TUPLES or name in _CALLS or ALIASES.get(name, name) in OPS
+
+
+_CALLS = frozenset(
+    "Layout ComposedLayout Swizzle make_layout make_ordered_layout make_composed_layout make_swizzle"
+    " composition".split()
+)
+
+
+def _called(name: str, given: list[Value], words: dict[str, Value], text: str) -> Value:
+    """What a type or a function of CuTe makes of its arguments."""
+    if name in _TUPLES:
+        return tuple(given)
+    if name in ("Swizzle", "make_swizzle"):
+        if len(given) != 3 or not all(isinstance(one, int) for one in given):
+            raise OpenValueError(text)
+        return Swizzle(*given)
+    if name == "make_composed_layout" and words:
+        given = [words.get("inner"), words.get("offset", 0), words.get("outer")]
+    if name in ("ComposedLayout", "make_composed_layout", "composition") and given and isinstance(given[0], Swizzle):
+        return _composed(given, text)
+    if name == "make_ordered_layout":
+        shape, order = [*given, *words.values(), None, None][:2]
+        if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
+            raise OpenValueError(text)
+        return algebra.ordered(_ints(shape, text), order)
+    if name in ("Layout", "make_layout"):
+        shape = given or [words.get("shape")]
+        return _made([*shape, words["stride"]] if "stride" in words else shape, text)
+    op = ALIASES.get(name, name)
+    if op in OPS:
+        order = words.get("order", words.get("trg_order"))
+        step = called(op, [*given, *([order] if order is not None else [])])
+        if step.error:
+            raise step.error
+        return step.result
+    raise OpenValueError(text)
+
+
+def _composed(given: list[Value], text: str) -> CuteLayout:
+    """Swizzle ∘ offset ∘ layout: with a flagged pointer in the middle the XOR is on the byte address."""
+    found = given[-1]
+    made = found if isinstance(found, CuteLayout) else _made([found], text)
+    offset, unit = 0, None
+    for one in given[1:-1]:
+        if isinstance(one, Flag):
+            unit = one.bits
+        elif isinstance(one, int):
+            offset = one
+        else:
+            raise OpenValueError(text)
+    if made.swizzle is not None or made.offset or made.unit_bits or (unit and offset):
+        raise OpenValueError(text)
+    return replace(made, swizzle=given[0] if given[0].bits else None, offset=offset, unit_bits=unit)
+
+
+def _made(given: list[Value], text: str = "a layout") -> CuteLayout:
+    """make_layout of layouts, or of a shape and a stride."""
+    if all(isinstance(one, CuteLayout) for one in given):
+        return given[0] if len(given) == 1 else algebra.joined(*given)
+    shape = _ints(given[0], text)
+    if len(given) > 2:
+        raise OpenValueError(text)
+    stride = given[1] if len(given) == 2 else "left"
+    if stride in ("left", "right"):
+        return algebra.layout(shape) if stride == "left" else algebra.row_major(shape)
+    stride = _ints(stride, text)
+    if not congruent(shape, stride) or 0 in leaves(shape):
+        raise LayoutError("bad_cute", f"Shape and stride of {text} are not nested alike.", "Give one stride a size.")
+    return CuteLayout(shape, stride)
+
+
+def _ints(value: Value, text: str) -> Any:
+    if isinstance(value, tuple) and value:
+        return tuple(_ints(one, text) for one in value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise OpenValueError(text)
+    return value
+
+
+def _element_bits(given: Sequence[Any], bits: int | None) -> int:
+    """Of an atom's element type; `bits` where that is open."""
+    for one in given:
+        own = one.bits if isinstance(one, Kind) else None
+        word = _DSL_BITS.fullmatch(re.split(r"[.:]", str(one))[-1]) if isinstance(one, Term) else None
+        if own or word:
+            return own or int((word or "0")[1])
+    if bits is None:
+        raise OpenValueError(short(given[0]) if given else "the element type")
+    return bits
+
+
+def canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
+    """GMMA::Layout_K_SW128_Atom and its like, in elements of so many bits."""
+    swizzle = mode("none" if width == "INTER" else width.removeprefix("SW") + "B")
+    if bits not in (1, 2, 4, 8, 16, 32, 64):
+        raise OpenValueError(f"elements of {bits} bits")
+    run = swizzle.width_bytes * 8 // bits
+    shape, stride = ((8, run), (run, 1)) if major == "K" else ((run, 8), (1, run))
+    return CuteLayout(shape, stride, Swizzle(swizzle.chunks.bit_length() - 1, 4, 3) if swizzle.chunks > 1 else None,
+                      bits)  # fmt: skip
+
+
+__all__ = ["OpenValueError", "call_layout", "canonical_atom", "tensor_layout"]

@@ -1,0 +1,110 @@
+"""The tensors that code makes of shared memory: make_tensor(make_smem_ptr(p), layout). The pointer says which
+descriptors' tile it is, the layout how it is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from layouts.cute import CuteLayout
+from layouts.errors import LayoutError
+from layouts.reader.code.cute_values import OpenValueError, call_layout, tensor_layout
+from layouts.reader.code.evaluate import Evaluation
+from layouts.reader.code.finding import Made
+from layouts.reader.code.values import Pointer, Term, holds_elements, number
+from layouts.reader.code.word import Linear, Span, symbol
+from layouts.reading import shown
+
+MOST = 32  # tensors of one text
+LONGEST_NAME = 80
+_NAMED = re.compile(r"([A-Za-z_]\w*)\s*=\s*(?:\w+\s*::\s*|cute\.)?$")
+_SHARED = re.compile(r"make_smem_ptr|__shared__|smem_ptr")
+_WORD = re.compile(r"(?<!\w)[A-Za-z_]\w*(?:::\w+)*(?=\s*(?:\{\s*\}|\(\s*\))?\s*\)?\s*\)\s*$)")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTensor:
+    """A tensor of shared memory. begins: its first byte, in the names that descriptors' starts have; names: its buffer,
+    the tensor, its layout; bits: of what the pointer counts, None where its type is open.
+
+    layout: None where the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
+    """
+
+    begins: Linear
+    names: tuple[str, ...]
+    span: Span
+    layout: CuteLayout | None
+    bits: int | None
+    open: str = ""
+    of: str = ""  # the function that makes it
+
+
+def named_layouts(made: Evaluation, bits: int | None) -> Iterator[tuple[str, Span, CuteLayout]]:
+    """(name, place, layout) of every tile_to_shape whose result has a name and whose sizes the evaluation knows; bits:
+    of an element whose type is open.
+    """
+    for one in made.made:
+        if one.term.head.split("::")[-1].split(".")[-1] != "tile_to_shape":
+            continue
+        named = _NAMED.search(made.text[max(0, one.term.span[0] - 120) : one.term.span[0]])
+        try:
+            if named:
+                yield named[1], one.term.span, call_layout(one.term, made.text, bits)
+        except (OpenValueError, LayoutError):
+            continue
+
+
+def shared_tensors(made: Evaluation, element_bits: int | None, starts: Iterable[Linear]) -> list[SharedTensor]:
+    """The tensors of a text over memory that a descriptor begins in (`starts`) or that make_smem_ptr names, each once;
+    element_bits: of an element whose type is open.
+    """
+    known = {frozenset(line.terms) for line in starts}
+    out: dict[tuple[object, ...], SharedTensor] = {}
+    for one in made.made:
+        if one.term.head.split("::")[-1].split(".")[-1] != "make_tensor" or len(one.term.arguments) < 2:
+            continue
+        found = _tensor(one, made.text, element_bits)
+        if found is None:
+            continue
+        said = made.text[slice(*found.span)]
+        if frozenset(found.begins.terms) in known or _SHARED.search(said):
+            out.setdefault((found.begins, str(found.layout), found.open, found.names, found.of), found)
+        if len(out) >= MOST:
+            break
+    return list(out.values())
+
+
+def _tensor(one: Made, text: str, element_bits: int | None) -> SharedTensor | None:
+    pointer, *laid = one.term.arguments
+    begins, bits = _begins(pointer)
+    if begins is None:
+        return None
+    names = [name for name, _ in begins.terms]
+    line = text[max(0, one.term.span[0] - 120) : one.term.span[0]]
+    if called := _NAMED.search(line):
+        names.append(called[1])
+    if called := _WORD.search(text[max(one.term.span[0], one.term.span[1] - LONGEST_NAME) : one.term.span[1]]):
+        names.append(called[0].split("::")[-1])
+    span = next((v.span for v in laid if isinstance(v, Term) and v.head and v.span != (0, 0)), one.term.span)
+    layout, open_ = None, ""
+    try:
+        layout = tensor_layout(one.term, text, element_bits)
+    except OpenValueError as error:
+        open_ = f"depends on {shown(error.words, 60)}, which the text does not give"
+    except LayoutError as error:
+        open_ = f"is none that CuTe makes: {error.message}"
+    of = one.calls[0][0] if one.calls else ""
+    return SharedTensor(begins, tuple(dict.fromkeys(names)), span, layout, bits, open_, of)
+
+
+def _begins(pointer: object) -> tuple[Linear | None, int | None]:
+    """(the address of a pointer as descriptors have it, bits of what it points to)."""
+    if isinstance(pointer, Pointer):
+        element = pointer.element
+        return pointer.base, element.bits if element is not None and holds_elements(element) else None
+    if isinstance(pointer, Term):
+        return (None, None) if "gmem" in pointer.text or pointer.head == "make_tensor" else (symbol(pointer.text), None)
+    read = number(pointer) if not isinstance(pointer, str) else None
+    return (read.plain if read is not None else None), None

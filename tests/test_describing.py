@@ -1,0 +1,170 @@
+"""Which descriptors read a layout: LBO and SBO as CUTLASS's canonical layouts give them, and why a layout has none."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from layouts.describing import Described, describe
+from layouts.descriptor import reads
+from tests.client import Client
+from tests.command import lanescope
+from tests.written_kernels import CODES, Operand
+
+TILES = [
+    *((16, Operand(rows, k, "none", first)) for rows, k, first in ((64, 16, "K"), (128, 64, "K"), (64, 32, "MN"))),
+    *((16, Operand(64, 64, swizzle)) for swizzle in ("32B", "64B", "128B")),
+    *((16, Operand(128, 32, swizzle, "MN", k_first=True)) for swizzle in ("32B", "64B", "128B")),
+    *((16, Operand(256, 16, swizzle, "MN")) for swizzle in ("32B", "64B", "128B")),
+    *((8, Operand(96, 128, swizzle, k_first=True)) for swizzle in ("none", "32B", "64B", "128B")),
+    *((32, Operand(40, 32, swizzle)) for swizzle in ("none", "32B", "64B", "128B")),
+]
+
+
+def cute_text(own: Operand, bits: int, flagged: bool) -> str:
+    """The layout as CuTe prints it: with the pointer's width, or in elements."""
+    shape, stride = (str(one).replace(" ", "") for one in own.layout(bits))
+    rows = own.atom(bits)[0 if own.major == "MN" else 1] * bits // 8 // 16
+    chunks = rows.bit_length() - 1
+    if not chunks:
+        return f"{shape}:{stride}" if not flagged else f"smem_ptr[{bits}b](unset) o {shape}:{stride}"
+    if flagged:
+        return f"Sw<{chunks},4,3> o smem_ptr[{bits}b](unset) o {shape}:{stride}"
+    return f"Sw<{chunks},{(128 // bits).bit_length() - 1},3> o {shape}:{stride}"
+
+
+def of(layout: str, bits: int | None = None) -> list[Described]:
+    return describe({"kind": "cute", "layout": layout}, bits)
+
+
+@pytest.mark.parametrize(("bits", "own"), TILES, ids=str)
+@pytest.mark.parametrize("flagged", [True, False])
+def test_every_canonical_layout_has_its_descriptor(bits: int, own: Operand, flagged: bool) -> None:
+    """LBO, SBO, mode and major are those of the canonical layout; each word reads every element from where pycute puts
+    it.
+    """
+    (one,) = of(cute_text(own, bits, flagged), bits)
+    first, (lbo, sbo) = one.words[0], own.lbo_sbo(bits)
+    assert (one.seen.major, first.mode.name, first.mode_code) == (own.major, own.swizzle, CODES[own.swizzle])
+    assert one.seen.rows == own.rows and len(one.words) == own.k * bits // 256
+    for name, amount, wanted in (("lbo", first.lbo_bytes, lbo), ("sbo", first.sbo_bytes, sbo)):
+        assert name in one.unused or amount == 16 * wanted
+    for n, word in enumerate(one.words):
+        read = reads(word, one.seen)
+        for row in range(0, own.rows, 7):
+            for k in range(0, one.seen.k, 3):
+                assert read[row, k] == own.address(row, n * one.seen.k + k, bits)
+
+
+def test_the_width_of_elements_that_the_text_leaves_open_is_said_to_be_taken() -> None:
+    """Eight elements of stride 1 are a 16-byte chunk of 16 bits; a swizzle moves chunks of 2^M elements."""
+    (plain,) = of("((8,8),(8,2)):((8,64),(1,512))")
+    assert (plain.seen.bits, plain.assumed) == (16, True)
+    bytes_ = of("Sw<3,4,3> o ((8,8),128):((128,1024),1)")[-1]
+    assert (bytes_.seen.bits, bytes_.words[0].sbo_bytes) == (8, 1024)
+    (words,) = of("((8,8),(4,2)):((4,32),(1,256))")
+    assert (words.seen.bits, words.words[0].lbo_bytes, words.words[0].sbo_bytes) == (32, 1024, 128)
+
+
+def test_a_swizzle_without_a_pointer_may_count_bytes_or_elements() -> None:
+    """People write the atom of 16-bit elements so; by CuTe's rules it is that of bytes."""
+    half, byte = of("Sw<3,4,3> o (8,64):(64,1)")
+    assert (half.seen.bits, half.on_bytes, half.words[0].mode.name) == (16, True, "128B")
+    assert (byte.seen.bits, byte.on_bytes, byte.words[0].mode.name) == (8, False, "64B")
+    (flagged,) = of("Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)", 16)
+    assert not flagged.on_bytes and flagged.words == half.words
+
+
+def test_a_layout_of_16_byte_chunks_is_read_by_every_width() -> None:
+    """Seen so in notes: K-major without a swizzle, LBO 64 and SBO 8 chunks."""
+    found = of("Sw<0,4,3> o smem_ptr[128b](unset) o ((8,8),(1,2)):((1,8),(1,64))", 128)
+    assert [one.seen.bits for one in found] == [16, 8, 32]
+    assert {(one.words[0].lbo_bytes, one.words[0].sbo_bytes) for one in found} == {(64 * 16, 8 * 16)}
+
+
+@pytest.mark.parametrize(
+    ("layout", "bits", "why"),
+    [
+        ("(64,64):(64,1)", 16, "its rows of 16 bytes are 128 bytes apart"),
+        ("(64,64):(1,64)", 16, "its rows of 16 bytes are 128 bytes apart"),
+        ("(64,16):(24,1)", 16, "48 bytes apart"),
+        ("(128,128):(1,128)", 8, "wgmma reads 8-bit elements K-major only"),
+        ("(4,8):(8,1)", 16, "one wgmma reads at least 8 × 16"),
+        ("((8,8),64):((64,512),1)", 16, "128 bytes apart"),
+    ],
+)
+def test_why_no_descriptor_reads_a_layout(layout: str, bits: int, why: str) -> None:
+    (one,) = of(layout, bits)
+    assert not one.words and why in one.why
+
+
+TEXT = "Sw<3,4,3> o smem_ptr[16b](unset) o ((64,2),(8,4)):((1,512),(64,1024))"
+SAID = {  # by hand: MN-major, 128B; 64 elements of N are 1,024 bytes of 8 k apart, 8 of K 2,048
+    "element_bits": 16, "assumed": False, "rows": 128, "major": "MN", "transpose": 1, "swizzle": "128B",
+    "swizzle_code": 1, "lbo_bytes": 1024, "sbo_bytes": 2048, "lbo_encoded": 64, "sbo_encoded": 128, "base_offset": 0,
+    "unused": {}, "base": 0x1000, "why": "", "instruction": "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
+    "k_steps": [
+        {"k": 0, "start_offset_bytes": 0, "descriptor": "0x4000008000400100"},
+        {"k": 16, "start_offset_bytes": 4096, "descriptor": "0x4000008000400200"},
+    ],
+}  # fmt: skip
+
+
+def test_json_has_the_descriptor_in_bytes_and_units(client: Client) -> None:
+    (told,) = client.post("/api/v1/read", json={"text": TEXT}).json()["facts"]["descriptors"]
+    assert {name: told[name] for name in SAID} == SAID
+    page = client.get(told["link"], follow_redirects=False)
+    assert page.status_code == 200 and "All 2,048 elements are read from where they are stored" in page.text
+
+
+def test_the_command_prints_it(tmp_path: object) -> None:
+    (file := tmp_path / "layout").write_text(TEXT)  # type: ignore[operator]
+    told = lanescope("read", str(file)).stdout
+    assert "LBO 1024 bytes (64), SBO 2048 bytes (128), swizzle mode 128B (1), transpose 1 (MN-major)" in told
+    assert "k = 16: start 0x1000 + 4096, 0x4000008000400200" in told
+    file.write_text("(64,64):(64,1)")
+    assert "no descriptor reads it as 16-bit elements: Core matrix (0, 0)" in lanescope("read", str(file)).stdout
+
+
+def test_the_page_shows_it_and_judges_no_word(client: Client) -> None:
+    page = unescape(client.get("/read", params={"text": TEXT}).text)
+    assert "1,024 B, 64 in units of 16 B" in page and "2,048 B, 128 in units of 16 B" in page
+    assert "1, MN-major" in page and "0x4000008000400200" in page
+    none = unescape(client.get("/read", params={"text": "(64,64):(64,1)"}).text)
+    assert "No wgmma descriptor reads it, taken as 16-bit elements." in none
+    assert "/descriptor/wgmma/" not in none.split("<main")[1]
+
+
+def test_every_stage_leads_to_the_word_that_reads_it(client: Client) -> None:
+    text = "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128,_64,_3>{})"
+    page = unescape(client.get("/read", params={"text": text}).text)
+    for base in (0x1000, 0x5000, 0x9000):
+        href = next(part.split('"')[0] for part in page.split('href="') if f"s_base={base:#x}" in part)
+        assert "are read from where they are stored" in client.get(href).text
+
+
+def test_the_descriptor_page_without_a_word_opens_with_the_one_that_reads_the_layout(client: Client) -> None:
+    answer = client.get("/descriptor", params={"s_kind": "cute", "s_layout": TEXT}, follow_redirects=False)
+    to = urlsplit(answer.headers["location"])
+    assert answer.status_code == 303 and dict(parse_qsl(to.query))["major"] == "MN"
+    assert "are read from where they are stored" in client.get(answer.headers["location"]).text
+
+
+def test_a_word_that_does_not_read_a_layout_is_told_which_does(client: Client) -> None:
+    """Where the wrong word is in another major, no repair of it can be: the right one is named all the same."""
+    asked = {
+        "descriptor": "0x4000004000010100", "instruction": "wgmma.mma_async.m64n128k16.f32.f16.f16", "operand": "b",
+        "storage": {"kind": "cute", "layout": TEXT, "base": 0x1000},
+    }  # fmt: skip
+    told = client.post("/api/v1/descriptors/verify", json=asked).json()
+    assert told["verdict"] == "mismatch" and told["described"][0]["k_steps"] == SAID["k_steps"]
+    words = ["--instruction", asked["instruction"], "--operand", "b", "--storage", "kind=cute"]
+    words += ["--storage", f"layout={TEXT}", "--storage", "base=0x1000"]
+    printed = lanescope("descriptor", "verify", str(asked["descriptor"]), *words)
+    assert "read by: LBO 1024 bytes (64), SBO 2048 bytes (128)" in printed.stdout
+    right = client.post("/api/v1/descriptors/verify", json=asked | {"descriptor": "0x4000008000400100", "major": "MN"})
+    assert right.json()["verdict"] == "match" and "described" not in right.json()
+    assert json.loads(lanescope("descriptor", "verify", str(asked["descriptor"]), *words, "--json").stdout)["described"]
