@@ -357,6 +357,7 @@ def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None,
     if function.name == owner.name:
         machine.construct_entry(own, home, this, record)
         return
+    this.loose = True
     if record.fields is not None:
         this = Term("this", kind)
     else:

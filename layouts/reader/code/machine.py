@@ -13,7 +13,9 @@ from layouts.c_integers import BOOL, INT, ULONG, IntegerType, enumeration_type, 
 from layouts.reader.code import tree
 from layouts.reader.code.assembling import Assembling
 from layouts.reader.code.calling import is_move
+from layouts.reader.code.constness import const_of
 from layouts.reader.code.expressions import Expressions
+from layouts.reader.code.lifetimes import Lifetimes
 from layouts.reader.code.lookup import find_in, find_name, open_namespace
 from layouts.reader.code.loops import Loops
 from layouts.reader.code.overloads import Argument, Candidate
@@ -51,7 +53,7 @@ _READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm state
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-class Machine(Expressions, Loops, Assembling):
+class Machine(Expressions, Loops, Assembling, Lifetimes):
     """One text's evaluation."""
 
     # statements ------------------------------------------------------------------------------------------------------
@@ -68,8 +70,13 @@ class Machine(Expressions, Loops, Assembling):
                 if label is None:
                     break
                 at, left = label, None
-        self._destroy(scope)
+        self._leave_block(scope, left)
         return left
+
+    def _leave_block(self, scope: Scope, left: Left | None) -> None:
+        if left is not None and left.word == "return" and isinstance(left.value, Object):
+            self.release(scope, left.value)
+        self.destroy_variables(scope)
 
     def execute(self, one: tree.Statement, scope: Scope) -> Left | None:
         self.spend()
@@ -78,9 +85,10 @@ class Machine(Expressions, Loops, Assembling):
         made = len(self.temporaries)
         try:
             left = self._execute(one, scope)
-            self._destroy_temporaries(made, one.span)
+            self.destroy_temporaries(made, one.span, left.value if left is not None else None)
             return left
         except ThrownError as thrown:
+            self.abandon(made, one.span)
             return Left("throw", thrown.value)
         finally:
             del self.temporaries[made:]
@@ -123,7 +131,7 @@ class Machine(Expressions, Loops, Assembling):
             case tree.Throw(value=value):
                 if value is None:
                     return Left("throw", self.caught.value if self.caught is not None else None)
-                return Left("throw", self.copied(self.value(value, scope)))
+                return Left("throw", self._thrown(value, scope))
             case tree.Try():
                 return self._try(one, scope)
             case tree.Unread():
@@ -156,6 +164,10 @@ class Machine(Expressions, Loops, Assembling):
             result = self.value(value, scope)
         elif frame.refers:
             place = self.place(value, scope)
+            inner = self.load(place, value) if isinstance(place, PLACES) else None
+            record = frame.returns.record if frame.returns is not None else None
+            if isinstance(inner, Object) and record is not None and inner.record is not record:
+                place = Cell(self.upcast(inner, record), frame.returns)
             return Left("return", Referred(place) if isinstance(place, PLACES) else place)
         else:
             result = self.initial(value, frame.returns, scope, frame.name)
@@ -163,15 +175,39 @@ class Machine(Expressions, Loops, Assembling):
                 result = self.decayed(result)
             if frame.returns is not None and result is not None:
                 result = self.converted(result, frame.returns, value.span, frame.name)
-            found = find_name(scope, value.last) if isinstance(value, tree.Name) else (None, scope)
-            if isinstance(result, Object) and found[1].owner == "function":  # a parameter is copied, a local is not
-                result = self.copy_constructed(result, self.argument_of_place(result))
-            result = self.copied(result)
             if isinstance(result, Object):
-                result.held = False  # nobody has it yet
+                result = self._returned_object(result, value, scope)
+            else:
+                result = self.copied(result)
         if frame.entry:
             self.notice(result, frame.name, value.span)
         return Left("return", result)
+
+    def _returned_object(self, value: Object, at: tree.Expression, scope: Scope) -> Any:
+        """The object that a function gives: of a variable of its own the very object, which compilers do not copy where
+        all returns name it; a parameter is moved, all else that has a name is copied.
+        """
+        found, home = find_name(scope, at.last) if isinstance(at, tree.Name) else (None, scope)
+        within = _in_function(scope, home) and isinstance(found, Cell) and found.value is value
+        if not value.held:
+            result: Any = self.copied(value)
+        elif within and home.owner != "function" and not any(c is found for c in self.lasting.values()):
+            several = (value.record.copies or value.record.ends) and not self.frames[-1].single
+            result = self._lost_copy(value) if several else value
+        elif value.record.copies:
+            moved = within or is_move(at)
+            result = self.copy_constructed(value, replace(self.argument_of_place(value), place=not moved, const=None))
+        else:
+            result = self.copied(value)
+        if isinstance(result, Object):
+            result.held = False  # nobody has it yet
+        return result
+
+    def _lost_copy(self, value: Object) -> Object:
+        """A copy of which it is not known how it is made."""
+        self.perhaps(lambda: self.destroy(value, (0, 0)))
+        self.forget_globals()
+        return self.forgotten(self.instance(value.record, value.store.name))
 
     def finish(self, left: Left | None, scope: Scope) -> Any:
         """The value that a function ends with, its conditional returns joined; ThrownError where it throws."""
@@ -387,8 +423,8 @@ class Machine(Expressions, Loops, Assembling):
         elif kind is not None and kind.dims and isinstance(value, str):
             value = self.text_array(value, kind, one.name)
         if isinstance(value, Object) and not self.python and one.value is not None and _names_object(one.value):
-            moved = self._argument_in(one.value, scope) if is_move(one.value) else self.argument_of_place(value)
-            value = self.copy_constructed(value, moved)
+            moved = self.argument_in(one.value, scope, value)
+            value = self.copy_constructed(self.sliced_to(value, kind), moved)
         if kind is not None and not named_auto:
             value = self.converted(value, kind, one.span, one.name)
         elif isinstance(value, Array) and value.typed is None and not self.python and _decays(one):
@@ -424,6 +460,7 @@ class Machine(Expressions, Loops, Assembling):
         if cell is None:
             self._declare(replace(one, lasting=False), scope)
             found = scope.names.get(one.name)
+            scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not found)
             if isinstance(found, Cell):
                 self.lasting[key] = found
                 found.born = 0  # it outlives the branch that it is made in
@@ -448,42 +485,28 @@ class Machine(Expressions, Loops, Assembling):
                 return
             if isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
                 scope.names[one.name] = Cell(self.upcast(value, kind.record), kind, one.name, one.span)
+                if kind.const:
+                    scope.consts.add(one.name)
                 return
             if alike:
                 scope.names[one.name] = place
-                if kind.const and not kind.pointers:
+                if (kind.const and not kind.pointers) or (kind.name == "auto" and const_of(self, one.value, scope)):
                     scope.consts.add(one.name)
+                elif kind.name == "auto" and const_of(self, one.value, scope) is None:
+                    scope.consts.add(f"?{one.name}")
+                return
+            if isinstance(value, Object) and kind.reference == "&" and not kind.const:  # its conversion refers to it
+                self.forget(place)
+                scope.names[one.name] = Cell(Term(self.fresh(one.name)), None, one.name, one.span)
                 return
             place = value
         elif isinstance(one.value, tree.Items):
             place = self.initial(one.value, replace(kind, reference=""), scope, one.name)
         made = self.converted(place, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else place
-        scope.names[one.name] = Cell(self.copied(made), None, one.name, one.span, len(self.frames), kind.const)
-
-    def _destroy(self, scope: Scope) -> None:
-        """Run the destructors of what a block made, the last first."""
-        for cell in reversed(scope.names.pop("(destroyed)", ())):
-            self.destroy(cell.value, cell.span)
-
-    def _destroy_temporaries(self, first: int, span: tuple[int, int]) -> None:
-        """Run the destructors of the objects that a statement has made and nothing has kept, the last first."""
-        for value in reversed(self.temporaries[first:]):
-            if not value.held:
-                self.destroy(value, span)
-
-    def destroy(self, value: Any, span: tuple[int, int]) -> None:
-        """Run the destructor of an object, then those of its members, the last first."""
-        if isinstance(value, Array):
-            for cell in reversed(value.cells):
-                self.destroy(cell.value, span)
-        elif isinstance(value, Object):
-            own = value.record.methods.get(f"~{value.record.name}")
-            if own is not None:
-                self.call(replace(own, this=value), [], {}, span)
-            if any(has_destructor(base) for base in value.record.bases):
-                self.forget_globals()
-            for cell in reversed(value.members.values()):
-                self.destroy(cell.value, span)
+        cell = Cell(self.copied(made), None, one.name, one.span, len(self.frames), kind.const)
+        scope.names[one.name] = cell
+        if _is_destroyed(cell.value):  # a temporary lives as long as the reference
+            scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), cell)
 
     def _unpack(self, one: tree.Unpack, scope: Scope) -> None:
         value: Any = None
@@ -534,13 +557,25 @@ class Machine(Expressions, Loops, Assembling):
         inner = Scope(scope)
         if one.start is not None:
             self.execute(one.start, inner)
-        asked = self.value(one.condition, inner)
-        condition = self.truth(asked)
+        asked, condition = self.decided(one.condition, inner)
         if condition is not None:
             chosen = one.yes if condition else one.no
-            return self.execute(chosen, inner) if chosen is not None else None
-        text = self.condition_text(asked, one.condition)
-        return self.alternatives([(text, self._branch(one.yes, inner)), (f"!({text})", self._branch(one.no, inner))])
+            left = self.execute(chosen, inner) if chosen is not None else None
+        else:
+            text = self.condition_text(asked, one.condition)
+            branches = [(text, self._branch(one.yes, inner)), (f"!({text})", self._branch(one.no, inner))]
+            left = self.alternatives(branches)
+        self._leave_block(inner, left)
+        return left
+
+    def decided(self, one: tree.Expression, scope: Scope) -> tuple[Any, bool | None]:
+        """The value of a condition, and whether it holds."""
+
+        def run() -> tuple[Any, bool | None]:
+            asked = self.value(one, scope)
+            return asked, self.truth(asked)
+
+        return self.whole_expression(run, one.span)
 
     def _branch(self, body: tree.Statement | None, scope: Scope) -> Callable[[], Left | None]:
         return lambda: self.execute(body, Scope(scope)) if body is not None else None
@@ -595,7 +630,13 @@ class Machine(Expressions, Loops, Assembling):
         outer = Scope(scope)
         if one.start is not None:
             self.execute(one.start, outer)
-        value = number(self.value(one.value, outer))
+        left = self._switched(one, outer)
+        self._leave_block(outer, left)
+        return left
+
+    def _switched(self, one: tree.Switch, outer: Scope) -> Left | None:
+        asked = self.whole_expression(lambda: self.value(one.value, outer), one.value.span)
+        value = number(self._as_number(asked) if not self.python else asked)
         tests = [None if test is None else number(self.value(test, outer)) for test, _ in one.cases]
         default = next((n for n, (test, _) in enumerate(one.cases) if test is None), None)
         known = value.known if value is not None else None
@@ -627,7 +668,7 @@ class Machine(Expressions, Loops, Assembling):
                     break
         finally:
             self.targets.pop()
-            self._destroy(inner)
+            self.destroy_variables(inner)
         return self.after_breaks(target.breaks, left, True)
 
     def after_breaks(self, breaks: list[Escape], left: Left | None, ends: bool) -> Left | None:
@@ -701,15 +742,47 @@ class Machine(Expressions, Loops, Assembling):
                 kind = self.kind(parameter.type, scope) if parameter.type else None
                 if value is None:
                     self.caught.value = self.symbolic(kind, self.fresh(parameter.name))
-                self.caught.kind = replace(kind, reference="") if kind is not None else None
-                own = kind is None or not kind.reference
-                inner.names[parameter.name] = replace(self.caught, name=parameter.name) if own else self.caught
+                bare = replace(kind, reference="") if kind is not None else None
+                inner.names[parameter.name] = self._caught_variable(self.caught, kind, bare, parameter.name)
+                if kind is not None and kind.const and not kind.pointers:
+                    inner.consts.add(parameter.name)
+            elif value is None:
+                self.caught.value = None
+            thrown = self.caught.value
             try:
-                return self.execute(handler[1], inner)
+                left = self.execute(handler[1], inner)
+                self._leave_block(inner, left)
+                if isinstance(thrown, Object) and thrown.record.ends:
+                    self.perhaps(lambda: self.destroy(thrown, (0, 0)))
+                return left
             finally:
                 self.caught = before
 
         return run
+
+    def _caught_variable(self, caught: Cell, kind: Kind | None, bare: Kind | None, name: str) -> Cell:
+        """The variable of a handler: the exception itself, as its base; a copy of it where it is no reference."""
+        value = caught.value
+        if (
+            isinstance(value, Object)
+            and bare is not None
+            and bare.record is not None
+            and value.record is not bare.record
+        ):
+            value = self.upcast(value, bare.record)
+        if kind is not None and kind.reference:
+            return caught if value is caught.value else Cell(value, bare, name)
+        if isinstance(value, Object):
+            value = self.copy_constructed(value, self.argument_of_place(value))
+            value.held = value.held or value is caught.value or value.whole is not None
+        return Cell(self.copied(value), bare, name)
+
+    def _thrown(self, one: tree.Expression, scope: Scope) -> Any:
+        """An exception: a copy of what is thrown, of which it is not known whether it is copied or moved."""
+        value = self.value(one, scope)
+        if isinstance(value, Object) and value.held and value.record.copies:
+            value = self.copy_constructed(value, replace(self.argument_of_place(value), const=None, loose=True))
+        return self.copied(value)
 
     def lose_control(self, changed: Journal) -> None:
         """A goto under a condition that the text leaves open: what the function writes is not known from here on."""
@@ -837,6 +910,14 @@ class Machine(Expressions, Loops, Assembling):
                     if isinstance(value, Cell) and not value.const:
                         self._forget_cell(value, True)
 
+    def forget_all(self, scope: Scope) -> None:
+        """Forget every variable that can be named here, and those that every function may write."""
+        for one in scope.chain():
+            for value in list(one.names.values()):
+                if isinstance(value, Cell) and one.owner != "namespace":
+                    self.forget(value, integers=True)
+        self.forget_globals()
+
     def fresh(self, name: str) -> str:
         """A name for a value that is not known and may differ from all before."""
         count = self.renewed[name] = self.renewed.get(name, 0) + 1
@@ -887,9 +968,14 @@ def _names_object(one: tree.Expression | None) -> bool:
     return isinstance(one, tree.Name | tree.Member | tree.Index) or (one is not None and is_move(one))
 
 
-def has_destructor(record: Record) -> bool:
-    """Whether a class, a base or a member of it has a destructor of its own."""
-    return f"~{record.name}" in record.methods or any(map(has_destructor, record.bases))
+def _in_function(scope: Scope, home: Scope) -> bool:
+    """Whether a scope is one of the function's that another stands in."""
+    for one in scope.chain():
+        if one is home:
+            return True
+        if one.owner == "function":
+            return False
+    return False
 
 
 def _is_destroyed(value: Any) -> bool:
@@ -897,7 +983,7 @@ def _is_destroyed(value: Any) -> bool:
         return bool(value.cells) and _is_destroyed(value.cells[0].value)
     if not isinstance(value, Object):
         return False
-    return has_destructor(value.record) or any(_is_destroyed(cell.value) for cell in value.members.values())
+    return value.record.ends
 
 
 def _label(body: Sequence[tree.Statement], left: Left) -> int | None:

@@ -292,7 +292,10 @@ class Operators(Finding):
             if self.python:
                 return self.merge(text, self.value(one.yes, scope), self.value(one.no, scope))
             return self._either(one, text, scope)
-        chosen = self.value(one.yes if condition else one.no, scope)
+        return self.chosen_arm(one, condition, self.value(one.yes if condition else one.no, scope), scope)
+
+    def chosen_arm(self, one: tree.Choice, condition: bool, chosen: Any, scope: Scope) -> Any:
+        """The value of the arm that a condition chooses, in the type that both arms have in common."""
         if not isinstance(chosen, Int) or self.python:
             return chosen
         other = type_of(self, one.no if condition else one.yes, scope)
@@ -389,7 +392,9 @@ class Operators(Finding):
     def _unevaluated(self, inner: tree.Expression, scope: Scope) -> Any:
         """The value of an operand that is not evaluated: for its type."""
         values: list[Any] = []
+        first = len(self.temporaries)
         self.followed(lambda: values.append(self.value(inner, scope)))
+        del self.temporaries[first:]
         return values[0] if values else Term(self.words(inner))
 
     def size_of(self, kind: Kind, one: tree.SizeOf) -> Int:

@@ -34,6 +34,7 @@ class Argument:
     null: bool = False
     braced: int = 0
     where: Any = None
+    loose: bool = False  # whether its value category is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ def rank_of(argument: Argument, kind: Kind | None) -> int | None:
     if kind.name in ("auto", "..."):
         return EXACT if kind.name == "auto" else ELLIPSIS
     given = argument.kind
+    if argument.loose and kind.reference and (kind.reference == "&&" or not kind.const):
+        return UNKNOWN if given is None or _reaches(given, kind) else None
+    if argument.const is None and argument.place and kind.reference == "&" and not kind.const:
+        return UNKNOWN if given is None or _reaches(given, kind) else None
     if kind.reference == "&" and not kind.const and not (argument.place and argument.const is not True):
         return None
     if kind.reference == "&&" and (argument.place or (argument.const is True and not kind.const)):
@@ -90,6 +95,13 @@ def rank_of(argument: Argument, kind: Kind | None) -> int | None:
         same = same_type(_plain(given), _plain(kind))
         return EXACT if same else None if same is False else UNKNOWN
     return _number_rank(given, kind)
+
+
+def _reaches(given: Kind, kind: Kind) -> bool:
+    """Whether a reference to one type may bind an object of another, but for const."""
+    if given.record is not None and kind.record is not None:
+        return given.record.descends(kind.record)
+    return same_type(_plain(given), _plain(kind)) is not False
 
 
 def _braced_rank(count: int, kind: Kind) -> int | None:

@@ -76,10 +76,12 @@ class Places:
                 self.value(one.left, scope)
                 return self.place(one.right, scope)
             case tree.Choice() if not self.python:
-                condition = self.truth(self.value(one.condition, scope))
+                condition = self.truth(asked := self.value(one.condition, scope))
                 if condition is not None:
                     chosen = self.place(one.yes if condition else one.no, scope)
-                    return chosen if isinstance(chosen, PLACES) else self.value(one, scope)
+                    return chosen if isinstance(chosen, PLACES) else self.chosen_arm(one, condition, chosen, scope)
+                if any(self.summaries.of(arm).calls or self.summaries.of(arm).names for arm in (one.yes, one.no)):
+                    return self._either(one, self.condition_text(asked, one.condition), scope)
                 yes, no = self.place(one.yes, scope), self.place(one.no, scope)
                 if isinstance(yes, PLACES) and isinstance(no, PLACES):
                     return Split(self.words(one.condition), yes, no)
@@ -258,6 +260,9 @@ class Places:
             return place
         if isinstance(value, Object) and bare.record is not None and value.record.descends(bare.record):
             return place if value.record is bare.record else Cell(self.upcast(value, bare.record), bare)
+        down = value.whole if isinstance(value, Object) else None
+        if down is not None and bare.record is not None and down.record.descends(bare.record):
+            return Cell(down if down.record is bare.record else self.upcast(down, bare.record), bare)
         return self.viewed(place, bare, Int(0))
 
     # memory that no variable of the text is ---------------------------------------------------------------------------
@@ -466,11 +471,8 @@ class Places:
             return cell.value if isinstance(cell.value, PLACES) else cell
         if record.fields and name in record.fields:
             return Part(value, record.fields[name])
-        if value.whole is not None and record.is_virtual(name):
-            return self._object_member(value.whole, name, span, templates)
-        methods = (value.dynamic or record).methods
-        if name in methods:
-            return replace(methods[name], this=value, templates=templates)
+        if name in record.methods:
+            return replace(record.methods[name], this=value, templates=templates)
         if record.scope.names.get(name) is not None:
             return self.forced(record.scope, name)
         for base in record.bases:
