@@ -15,6 +15,7 @@ from layouts.reader.code.lifetimes import MADE, PASSED
 from layouts.reader.code.lookup import find_name, namespace_of
 from layouts.reader.code.naming import key_of
 from layouts.reader.code.overloads import Argument, Candidate, accepts_count, choose
+from layouts.reader.code.paths import Left
 from layouts.reader.code.places import PLACES
 from layouts.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
 from layouts.reader.code.values import (
@@ -44,6 +45,7 @@ from layouts.reader.code.word import UNKNOWN, Int, Span, free
 from layouts.reader.code.writes import USES
 
 UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
+_SILENT = re.compile(r"use$|f?printf$|puts$|mem\w+$|cuda|cu[A-Z]|__")  # functions of C that throw nothing
 _PURE = frozenset("min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const".split())
 
 
@@ -77,7 +79,7 @@ class Calls:
             return self._swap(one, scope)
         arguments = self.arguments(one, scope)
         if isinstance(target, Object):
-            made = self.operator("()", target, None, one, arguments)
+            made = self.operator("()", target, None, one, arguments, const_of(self, function, scope))
             if made is not None:
                 return made
         if isinstance(target, Either):
@@ -413,6 +415,7 @@ class Calls:
             name = closure.functions[0].name
             if not self.python:
                 self.forget_call(arguments, closure)
+                self.may_throw(name)
             inner = ", ".join(short(a.value if isinstance(a, Argument) else a) for a in arguments)
             return Term(self.fresh(f"{name}({inner})"[:120]) if not self.python else f"{name}({inner})"[:120],
                         self._return_kind(closure), name, span=span)  # fmt: skip
@@ -444,14 +447,15 @@ class Calls:
         owner = closure.home(function).owner
         if closure.direct or this is None or not isinstance(owner, Record) or not owner.polymorphic or function.static:
             return closure, chosen
-        virtual = self._declared_virtual(owner, function)
-        if virtual is False:
+        whole = (this.whole or this) if isinstance(this, Object) else None
+        dynamic = (whole.dynamic or whole.record) if whole is not None else None
+        open_ = whole is None or (whole.loose and not whole.dynamic)
+        if dynamic is owner and not open_:
             return closure, chosen
-        if not isinstance(this, Object) or virtual is None:
-            return closure, None
-        whole = this.whole or this
-        dynamic = whole.dynamic or whole.record
-        if whole.loose and not whole.dynamic:
+        virtual = self._declared_virtual(owner, function)
+        if virtual is False or (virtual is None and open_):
+            return closure, chosen
+        if open_ or virtual is None:
             return closure, None
         found = self._final_override(dynamic, function, owner)
         if found is None or (found[0] is not function and count < len(function.parameters)):
@@ -727,7 +731,17 @@ class Calls:
                 return self.converted(given[0], own, one.span)
         made = self._unknown(one, name, templates, given, named, target)
         self._forget_unknown(name, arguments, one)
+        if isinstance(held, Object) and held.record.opaque:
+            self.forget(Cell(held.whole or held))
+        if templates and not self.python:
+            self.kept_by_library(templates, scope)
+        self.may_throw(name)
         return made
+
+    def may_throw(self: Any, name: str) -> None:
+        """A function that is not evaluated may leave by an exception."""
+        if self.tries and not _SILENT.match(name):
+            self.escape("?", Left("throw", None), {})
 
     def _argument_value(self: Any, argument: Argument) -> Any:
         value = argument.value
@@ -855,6 +869,9 @@ class Calls:
                 self._forget_used(value)
             elif isinstance(value, Address):
                 self.forget(value.place, integers=True, quiet=True)
+                kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
+                if isinstance(kept, Object) and kept.record.ends and self.haunting is not None:
+                    self.haunting.append(kept)
             elif isinstance(value, Pointer) and value.array is not None and not uses:
                 self.forget(Cell(value.array), integers=True, quiet=True)
             elif argument.place and argument.const is not True and not uses and isinstance(argument.where, Cell | Part):
@@ -891,8 +908,9 @@ class Calls:
     # operators -------------------------------------------------------------------------------------------------------
 
     def operator(
-        self: Any, op: str, left: Any, right: Any, at: tree.Expression, arguments: list[Argument] | None = None
-    ) -> Any:
+        self: Any, op: str, left: Any, right: Any, at: tree.Expression, arguments: list[Argument] | None = None,
+        constant: bool | None = None,
+    ) -> Any:  # fmt: skip
         """What an operator that the text defines gives; None where it defines none for such operands."""
         name = f"operator{op}"
         if self.python:
@@ -905,7 +923,7 @@ class Calls:
         if isinstance(left, Part) and left.field.inner is not None:
             method = left.field.inner.methods.get(name)
         if method is not None and (arguments is not None or len(method.functions[0].parameters) == len(given)):
-            return self.call(replace(method, this=left), given, {}, at.span)
+            return self.call(replace(method, this=left, constant=constant), given, {}, at.span)
         if op in ("()", "[]", "->", "=") or name not in self.operators:
             return None
         operands = [self._operand(left), *given]

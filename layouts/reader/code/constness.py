@@ -1,5 +1,5 @@
-"""Whether what an expression names is const, by the types that the text declares: it decides between overloads of member
-functions. ISO C++17: [over.match.funcs], [expr.ref].
+"""Whether what an expression names is const, by the types that the text declares: it decides between overloads of
+member functions. ISO C++17: [over.match.funcs], [expr.ref].
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from typing import Any
 
 from layouts.reader.code import tree
 from layouts.reader.code.lookup import find_name
-from layouts.reader.code.places import PLACES
-from layouts.reader.code.values import Address, Cell, Closure, Kind, Object, Record, Scope
+from layouts.reader.code.values import PLACES, Address, Cell, Closure, Kind, Object, Record, Scope
 
 
 def const_of(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:

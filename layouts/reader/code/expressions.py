@@ -290,7 +290,7 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
 
     def _captured(self, value: Any) -> Any:
         """A copy that a lambda keeps. Where it is destroyed is not followed."""
-        if isinstance(value, Object) and value.record.ends:
+        if isinstance(value, Object) and value.record.ends and self.haunting is not None:
             self.haunting.append(value)
         if isinstance(value, Object) and value.held and value.record.copies:
             return self.copied(value)

@@ -1,10 +1,11 @@
-"""How objects begin and end: copies and moves by the functions that their classes have for that, destructors of variables,
-members, bases and temporaries. ISO C++17: [class.copy], [class.dtor], [class.temporary].
+"""How objects begin and end: copies and moves by the functions that their classes have for that, destructors of
+variables, members, bases and temporaries. ISO C++17: [class.copy], [class.dtor], [class.temporary].
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from layouts.reader.code.values import Address, Array, Cell, Closure, Kind, Obje
 
 MADE, PASSED, PERHAPS = "made", "passed", "perhaps"  # destroyed unless a variable has it; in any case; not for certain
 T = TypeVar("T")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Lifetimes:
@@ -200,6 +202,42 @@ class Lifetimes:
         for value, _ in self.temporaries[first:]:
             self.perhaps(lambda value=value: self.destroy(value, span))
 
+    def haunt(self: Any, scope: Scope) -> None:
+        """After a statement: what objects write that may end at any time is not known."""
+        if self.haunted:
+            return
+        self.haunted = True
+        try:
+            if self.haunting is None:
+                self.forget_all(scope)
+            else:
+                for value in self.haunting:
+                    self.perhaps(lambda value=value: self.destroy(value, (0, 0)))
+        finally:
+            self.haunted = False
+
+    def kept_by_library(self: Any, kinds: Sequence[Any], scope: Scope) -> None:
+        """A type or function of a library gets classes of the text: it begins, copies and ends objects of them when it
+        likes.
+        """
+        records = [kind.record for kind in _kinds_in(kinds) if kind.record is not None and not kind.pointers]
+        if any(record.ends or self._reaches_out(record) for record in records):
+            self.haunting = None
+            self.forget_all(scope)
+
+    def _reaches_out(self: Any, record: Record) -> bool:
+        """Whether a constructor may write what is no part of its object."""
+        special = [f for name in (record.name, "operator=") if name in record.methods for f in record.methods[name].functions]
+        if not special:
+            return any(self._reaches_out(base) for base in record.bases)
+        types = [declared.type for declared in record.members.values() if declared.type is not None]
+        if any(kind.pointers or kind.reference for kind in types):
+            return True
+        words = {word for f in special for word in _WORD.findall(self.text[slice(*f.span)])}
+        static = [n for n, value in record.scope.names.items() if isinstance(value, Cell) and not value.const]
+        outer = [n for n, value in self.globals.names.items() if isinstance(value, Cell) and not value.const]
+        return bool(words & {*static, *outer})
+
     def delete(self: Any, one: tree.Delete, scope: Scope) -> None:
         """delete p: of what is known of the object, its destructor."""
         value = self.value(one.value, scope)
@@ -217,6 +255,21 @@ class Lifetimes:
             kind = element or (value.kind if getattr(value, "kind", None) else None)
             if kind is None or kind.record is None or kind.record.ends or kind.record.polymorphic:
                 self.forget_all(scope)
+
+
+def _kinds_in(values: Sequence[Any], deep: int = 0) -> Iterator[Kind]:
+    for value in values:
+        if isinstance(value, Kind):
+            yield value
+            if deep < 4 and value.record is None:
+                yield from _kinds_in(value.arguments, deep + 1)
+
+
+def has_name(one: tree.Expression) -> bool:
+    """Whether an expression names an object, so that what it begins gets a copy of it: a name, *p, std::move(x)."""
+    if isinstance(one, tree.Call):
+        return isinstance(one.function, tree.Name) and one.function.last == "move" and len(one.arguments) == 1
+    return isinstance(one, tree.Name | tree.Member | tree.Index) or (isinstance(one, tree.Unary) and one.op == "*")
 
 
 def own_members(record: Record) -> list[str]:
@@ -247,8 +300,11 @@ def may_copy(function: tree.Function, name: str, argument: Argument) -> bool:
     if not takes_own(function, name) or function.defaulted:
         return False
     first = function.parameters[0].type
-    own = first is not None and first.name == name
-    return own or (argument.place and argument.const is not True and not (first is not None and first.const))
+    if not function.templates:
+        return first is not None and first.name == name
+    record = argument.kind.record if argument.kind is not None else None
+    derived = record is None or record.name != name
+    return derived or (argument.place and argument.const is not True and not (first is not None and first.const))
 
 
 __all__ = ["MADE", "PASSED", "PERHAPS", "Closure", "Lifetimes"]

@@ -15,7 +15,7 @@ from layouts.reader.code.assembling import Assembling
 from layouts.reader.code.calling import is_move
 from layouts.reader.code.constness import const_of
 from layouts.reader.code.expressions import Expressions
-from layouts.reader.code.lifetimes import Lifetimes
+from layouts.reader.code.lifetimes import Lifetimes, has_name
 from layouts.reader.code.lookup import find_in, find_name, open_namespace
 from layouts.reader.code.loops import Loops
 from layouts.reader.code.overloads import Argument, Candidate
@@ -86,6 +86,8 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
         try:
             left = self._execute(one, scope)
             self.destroy_temporaries(made, one.span, left.value if left is not None else None)
+            if self.haunting != []:
+                self.haunt(scope)
             return left
         except ThrownError as thrown:
             self.abandon(made, one.span)
@@ -189,7 +191,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
         """
         found, home = find_name(scope, at.last) if isinstance(at, tree.Name) else (None, scope)
         within = _in_function(scope, home) and isinstance(found, Cell) and found.value is value
-        if not value.held:
+        if not value.held and not has_name(at):
             result: Any = self.copied(value)
         elif within and home.owner != "function" and not any(c is found for c in self.lasting.values()):
             several = (value.record.copies or value.record.ends) and not self.frames[-1].single
@@ -198,7 +200,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
             moved = within or is_move(at)
             result = self.copy_constructed(value, replace(self.argument_of_place(value), place=not moved, const=None))
         else:
-            result = self.copied(value)
+            result = self.copied(value, 1)
         if isinstance(result, Object):
             result.held = False  # nobody has it yet
         return result
@@ -273,6 +275,8 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
             else:
                 return
         known = scope.names.get(name)
+        if isinstance(known, Template) and isinstance(known.decl, tree.Struct) and one.body is None:
+            return  # a deduction guide
         others = known.functions if isinstance(known, Closure) and not one.python else ()
         functions = merged_declarations([*others, one]) if others else (one,)
         scope.names[name] = Closure(functions, scope)
@@ -422,7 +426,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
             kind = replace(kind, dims=(count, *kind.dims[1:]))
         elif kind is not None and kind.dims and isinstance(value, str):
             value = self.text_array(value, kind, one.name)
-        if isinstance(value, Object) and not self.python and one.value is not None and _names_object(one.value):
+        if isinstance(value, Object) and not self.python and one.value is not None and has_name(one.value):
             moved = self.argument_in(one.value, scope, value)
             value = self.copy_constructed(self.sliced_to(value, kind), moved)
         if kind is not None and not named_auto:
@@ -440,6 +444,8 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
             scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), cell)
         if one.value is not None or one.arguments is not None:
             self.note(cell, one.span)
+        if kind is not None and kind.record is None and kind.arguments and not kind.pointers and not self.python:
+            self.kept_by_library((kind,), scope)
 
     def _constructed_from(self, one: tree.Declare, kind: Kind | None, scope: Scope) -> Any:
         assert one.arguments is not None
@@ -473,7 +479,12 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
     def _refer(self, one: tree.Declare, kind: Kind, scope: Scope) -> None:
         """A reference: another name of a place, or of a value that lives as long."""
         assert one.value is not None
+        first = len(self.temporaries)
         place = self.place(one.value, scope) if not isinstance(one.value, tree.Items) else None
+        for value, _ in self.temporaries[first:] if isinstance(place, PLACES) else ():
+            if not value.held and self.haunting is not None:  # it may live as long as the reference
+                value.held = True
+                self.haunting.append(value)
         if isinstance(place, Referred):
             place = place.place
         if isinstance(place, PLACES):
@@ -718,7 +729,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
         unsure: list[tuple[tree.Parameter | None, tree.Statement]] = []
         for handler in one.handlers:
             parameter = handler[0]
-            if parameter is None or parameter.type is None or not parameter.type.path:
+            if parameter is None or parameter.type is None or parameter.type.name in ("", "..."):
                 fits: bool | None = True
             else:
                 wanted = self.kind(parameter.type, scope)
@@ -961,11 +972,6 @@ DEFINITIONS = (tree.Function, tree.Struct, tree.Alias, tree.Enum, tree.Friend)
 def _decays(one: tree.Declare) -> bool:
     """Whether what starts a variable is not its list of items, so that an array gives a pointer."""
     return one.type is not None and not isinstance(one.value, tree.Items)
-
-
-def _names_object(one: tree.Expression | None) -> bool:
-    """Whether an expression is the name of an object, so that a variable gets a copy of it."""
-    return isinstance(one, tree.Name | tree.Member | tree.Index) or (one is not None and is_move(one))
 
 
 def _in_function(scope: Scope, home: Scope) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from layouts.c_integers import BOOL, INT, LONG, ULONG, IntegerType
 from layouts.reader.code import calls, tree, word
 from layouts.reader.code.constness import const_of
-from layouts.reader.code.lifetimes import MADE, may_copy, own_members
+from layouts.reader.code.lifetimes import MADE, has_name, may_copy, own_members
 from layouts.reader.code.overloads import Argument, Candidate
 from layouts.reader.code.paths import ThrownError
 from layouts.reader.code.templates import same_type
@@ -162,17 +162,17 @@ class Making:
 
     def _initialized_by(self, value: Any, one: tree.Expression, scope: Scope) -> Any:
         """What a variable or member gets of an object that an expression gives: a copy of one that has a name."""
-        if isinstance(value, Object) and value.held and value.record.copies and not self.python:
+        named = isinstance(value, Object) and (value.held or has_name(one))
+        if named and value.record.copies and not self.python:
             value = self.copy_constructed(value, self.argument_in(one, scope, value))
         return value
 
     def argument_in(self, one: tree.Expression, scope: Scope, value: Object) -> Argument:
         """An object that has a name, as the argument of a copy constructor."""
-        moved = isinstance(one, tree.Call) and calls_move(one)
+        moved = isinstance(one, tree.Call) and has_name(one)
         const = const_of(self, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
         made: Argument = self.argument_of_place(value)
-        plain = isinstance(one, tree.Name | tree.Member | tree.Index) or moved
-        return replace(made, place=not moved, const=const, loose=not plain)
+        return replace(made, place=not moved, const=const, loose=not has_name(one))
 
     def argument_like(self, given: Any) -> Argument:
         """What a constructor is given, as an argument: of an object whose value category is not known."""
@@ -194,6 +194,8 @@ class Making:
             self.copy_members(made, record, first)
             return
         chosen = self.chosen(closure, arguments)
+        if first is not None and same and (first.loose or first.const is None) and chosen is not None:
+            chosen = chosen if not chosen.function.templates else None  # the implicit one may be the better
         if chosen is not None and chosen.function.defaulted:
             if first is not None and same:
                 self.copy_members(made, record, first)
@@ -472,7 +474,7 @@ class Making:
         for n, (_, value) in enumerate(one.items):
             if isinstance(value, tree.Unary) and value.op == "...":
                 made = [self.converted(v, element, value.span) for v in self.expanded(value.value, scope)]
-            elif element.record is not None and not isinstance(value, tree.Items):
+            elif element.record is not None and not element.pointers and not isinstance(value, tree.Items):
                 whole = self.value(value, scope)
                 if not isinstance(whole, Object) or whole.record is not element.record:
                     return self._undone(one, scope, name)
@@ -480,7 +482,7 @@ class Making:
             else:
                 made = [self.converted(self.initial(value, element, scope, f"{name}[{n}]"), element, value.span)]
             cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
-        if element.record is not None and any(not isinstance(c.value, Object) for c in cells):
+        if element.record is not None and not element.pointers and any(not isinstance(c.value, Object) for c in cells):
             return self._undone(one, scope, name)
         while size is not None and len(cells) < min(size, MOST_ITEMS):
             cells.append(Cell(self._zero(element), element, f"{name}[{len(cells)}]"))
@@ -834,11 +836,6 @@ def _enclosing(array: Array) -> Array:
 def _takes_list(function: tree.Function) -> bool:
     types = [p.type for p in function.parameters]
     return len(types) == 1 and types[0] is not None and types[0].name == "initializer_list"
-
-
-def calls_move(one: tree.Call) -> bool:
-    """Whether a call is std::move(x)."""
-    return isinstance(one.function, tree.Name) and one.function.last == "move" and len(one.arguments) == 1
 
 
 def _converts(record: Record) -> bool:

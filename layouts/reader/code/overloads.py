@@ -140,12 +140,16 @@ def _number_rank(given: Kind, kind: Kind) -> int | None:
 
 def _pointer_rank(given: Kind, kind: Kind) -> int | None:
     steps = given.pointers + len(given.dims)
+    if not kind.pointers and not kind.dims and kind.record is not None and not kind.record.opaque:
+        return USER if kind.record.methods.get(kind.record.name) else None
     if not kind.pointers and not kind.dims:
         return CONVERTED if kind.whole is not None and kind.whole.name == "bool" else (
             None if kind.whole is not None or kind.name in _FLOATING else UNKNOWN
         )  # fmt: skip
     if not steps:
-        return None if given.whole is not None or given.record is None else UNKNOWN
+        record = given.record
+        converts = record is not None and (record.opaque or any(n.startswith("operator ") for n in record.methods))
+        return UNKNOWN if converts else None
     if steps != kind.pointers + len(kind.dims):
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
     if given.const and not kind.const and kind.pointers == 1 == steps:

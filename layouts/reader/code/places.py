@@ -8,9 +8,11 @@ from typing import Any
 
 from layouts.c_integers import INT, LONG, UINT, ULONG, IntegerType
 from layouts.reader.code import tree, word
+from layouts.reader.code.constness import const_of
 from layouts.reader.code.known import BUILT_IN, CONSTANTS, OF_DESCRIPTOR
 from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
+    PLACES,
     VOID,
     Address,
     Array,
@@ -39,7 +41,6 @@ from layouts.reader.code.values import (
 )
 from layouts.reader.code.word import Int, Linear, Span, free, symbol
 
-PLACES = (Cell, Part, Deref, Joint, Split, Blurred, Overlay)
 MOST_LEAVES = 128  # integers of an object that is read as another type
 
 
@@ -65,8 +66,9 @@ class Places:
                 return self.member(whole, name, one.span, one.templates)
             case tree.Index(value=inner, indices=indices):
                 whole = self.place(inner, scope)
+                const = const_of(self, inner, scope) if not self.python else None
                 for index in indices:
-                    whole = self._indexed(whole, self.value(index, scope), one)
+                    whole = self._indexed(whole, self.value(index, scope), one, const)
                 return whole
             case tree.Unary(op="*", value=inner):
                 return self.pointee_of(self.value(inner, scope), one)
@@ -317,9 +319,9 @@ class Places:
 
     # items and members -----------------------------------------------------------------------------------------------
 
-    def _indexed(self, whole: Any, index: Any, at: tree.Index) -> Any:
+    def _indexed(self, whole: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
         if isinstance(whole, Overlay):
-            inner = self._indexed(whole.place, index, at)
+            inner = self._indexed(whole.place, index, at, const)
             return Overlay(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
         at_number = number(index)
         value: Any = self.load(whole, at.value) if isinstance(whole, PLACES) and not isinstance(whole, Deref) else whole
@@ -327,7 +329,7 @@ class Places:
             at_number = value  # 1[array]
             value, index = index, value
         if isinstance(value, Object) and not self.python:
-            made = self.operator("[]", value, index, at)
+            made = self.operator("[]", value, index, at, constant=const)
             if made is not None:
                 return made.place if isinstance(made, Referred) else made
         if isinstance(value, Array) and at_number is not None:
@@ -481,7 +483,8 @@ class Places:
         if self.python:
             made = value.members[name] = Cell(Term(f"{value.store.name or record.name}.{name}"), name=name)
             return made
-        return Term(f"{value.store.name or record.name}.{name}", span=span)
+        whole = (value,) if record.opaque else ()
+        return Term(f"{value.store.name or record.name}.{name}", head=name if whole else "", span=span, arguments=whole)
 
     def _unknown_member(self, value: Any, name: str, span: Span, templates: Any) -> Any:
         """A member of what is known by its name alone."""

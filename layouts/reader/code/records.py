@@ -138,7 +138,10 @@ def _inherit(machine: Expressions, record: Record, base: tree.Type) -> None:
         record.library = (*record.library, found)
         return
     if other is None or other is record:
-        record.polymorphic = record.opaque = True  # what it inherits is not in the text
+        record.polymorphic = True  # what it inherits is not in the text
+        names = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
+        record.opaque = not mentions(base, names)
+        record.of_std = record.of_std or base.path[:1] == (("std", None),)
         record.members.setdefault("(base)", tree.Declare(None, "(base)"))
         return
     record.bases = (*record.bases, other)

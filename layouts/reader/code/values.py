@@ -163,7 +163,8 @@ class Record:
     copies: bool = False  # whether it, a member or a base has a copy or move constructor of its own
     assigns: bool = False  # the same of assignment operators
     ends: bool = False  # the same of destructors that do something
-    opaque: bool = False  # whether a base is not in the text
+    opaque: bool = False  # whether a base is not in the text, whose names are found before those around the class
+    of_std: bool = False  # whether that is one of the standard library
 
     def is_virtual(self, name: str) -> bool:
         """Whether a function of a name is virtual, here or in a base."""
@@ -272,6 +273,9 @@ class Blurred:
 
     place: Any
     kind: Kind | None = None
+
+
+PLACES = (Cell, Part, Deref, Joint, Split, Blurred, Overlay)
 
 
 @dataclass(eq=False, slots=True)
@@ -457,7 +461,11 @@ def number(value: Any) -> Int | None:
     if isinstance(value, Part) and isinstance(value.of.store.value, Int):
         return value.of.store.value
     if isinstance(value, Object):
-        if value.record.fields is None and any(name.startswith("operator ") for name in value.record.methods):
+        if len(value.record.library) == 1 and value.record.library[0].arguments:
+            last = value.record.library[0].arguments[-1]
+            return number(last.value if isinstance(last, Cell) else last)
+        converts = value.record.opaque or any(name.startswith("operator ") for name in value.record.methods)
+        if value.record.fields is None and converts:
             return free(f"({value})", UNKNOWN)  # what its conversion gives
         return value.store.value if isinstance(value.store.value, Int) else None
     if isinstance(value, Term):
