@@ -48,11 +48,14 @@ class Assigning:
 
     def assign_place(self, one: tree.Assign, scope: Scope) -> Any:
         """Assign as C++ does, the right side first; return the place that was written."""
+        argument: Any = None
         if isinstance(one.value, tree.Items) and one.value.type is None:
             place = self._target(one.target, scope)
             if isinstance(place, Part) and place.field.inner is not None:
                 return self._braced(place, place.field.inner, one.value, scope)
             value: Any = self.initial(one.value, self._kind_of_place(place), scope, getattr(place, "name", ""))
+            if isinstance(value, Object):
+                argument = self.argument_of(value)
         else:
             argument = self._argument_in(one.value, scope) if not one.op else None
             value = self._right_side(one, scope, argument)
@@ -393,5 +396,6 @@ class Assigning:
     assign_into: Any
     upcast: Any
     _argument_in: Any
+    argument_of: Any
     part_object: Any
     frames: Any

@@ -89,9 +89,11 @@ def _of_member(machine: Any, record: Record | None, name: str, around: bool | No
     declared = record.members.get(name) if record is not None else None
     if declared is None or declared.type is None:
         return None
-    if declared.type.reference:
-        return declared.type.const if not declared.type.pointers else None
-    if declared.const or (declared.type.const and not declared.type.pointers):
+    assert record is not None
+    kind = machine.kind(declared.type, record.homes.get(name, record.scope))
+    if kind.reference:
+        return kind.const if not kind.pointers and not kind.unbound else None
+    if declared.const or (kind.const and not kind.pointers):
         return True
     if "mutable" in machine.text[max(declared.span[0] - 40, 0) : declared.span[0]]:
         return None

@@ -253,7 +253,8 @@ class Lifetimes:
         elif self.truth(value) is not False:
             element = getattr(value, "element", None)
             kind = element or (value.kind if getattr(value, "kind", None) else None)
-            if kind is None or kind.record is None or kind.record.ends or kind.record.polymorphic:
+            record = kind.record if kind is not None else None
+            if kind is None or kind.open or (record is not None and (record.ends or record.polymorphic)):
                 self.forget_all(scope)
 
 

@@ -525,6 +525,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
             value = self.place(one.value, scope)
             value = value.place if isinstance(value, Referred) else value
             inner = self.load(value, one.value) if isinstance(value, PLACES) else value
+            scope.consts |= {f"?{name}" for name in one.names}
             for n, name in enumerate(one.names):
                 item = self.item_place(inner, n)
                 scope.names[name] = item if isinstance(item, PLACES) else Cell(self.item(inner, n, one.span))
@@ -536,6 +537,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
                 self.assign_name(name, item, scope, one.span)
             else:
                 cell = scope.names[name] = Cell(item, None, name, one.span, len(self.frames))
+                scope.consts.add(f"?{name}")
                 self.note(cell, one.span)
 
     def item_place(self, value: Any, at: int) -> Any:
@@ -733,7 +735,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
                 fits: bool | None = True
             else:
                 wanted = self.kind(parameter.type, scope)
-                fits = None if kind is None else _same_or_base(kind, wanted)
+                fits = None if kind is None else _same_or_base(kind, wanted, self.text)
             if fits and not unsure:
                 return self._handler(handler, left.value, scope)()
             if fits is not False:
@@ -1012,7 +1014,24 @@ def _same(one: Kind, two: Kind) -> bool:
     return same_type(*bare) is not False
 
 
-def _same_or_base(kind: Kind, wanted: Kind) -> bool | None:
-    if kind.record is not None and wanted.record is not None:
-        return kind.record.descends(wanted.record)
-    return same_type(replace(kind, const=False, reference=""), replace(wanted, const=False, reference=""))
+def _same_or_base(kind: Kind, wanted: Kind, text: str) -> bool | None:
+    """Whether a handler takes an exception: its type, or a base of it that is public and no more than once there."""
+    if kind.record is None or wanted.record is None or kind.pointers or wanted.pointers:
+        return same_type(replace(kind, const=False, reference=""), replace(wanted, const=False, reference=""))
+    if kind.record is wanted.record:
+        return True
+    ways = _ways(kind.record, wanted.record)
+    if kind.record.opaque and not ways:
+        return None
+    heads = [text[slice(*one.decl.span)].partition("{")[0] for one in _derived(kind.record) if one.decl is not None]
+    if ways == 1 and any(re.search(r"\b(?:private|protected|class)\b", head) for head in heads):
+        return None
+    return ways == 1
+
+
+def _ways(record: Record, base: Record) -> int:
+    return sum(1 if one is base else _ways(one, base) for one in record.bases)
+
+
+def _derived(record: Record) -> list[Record]:
+    return [record, *(inner for one in record.bases for inner in _derived(one))]

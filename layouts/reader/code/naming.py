@@ -239,7 +239,8 @@ class Naming(Making):
             return base
         return Kind(
             base.name, base.whole, base.bits, base.record, base.pointers + given.pointers, (*dims, *base.dims),
-            base.arguments, _collapsed(base.reference, given.reference), base.const or given.const,
+            base.arguments, _collapsed(base.reference, given.reference),
+            base.const or (given.const and not base.pointers),
         )  # fmt: skip
 
     def _base(self, given: tree.Type, scope: Scope) -> Kind:
@@ -362,7 +363,8 @@ class Naming(Making):
         self.opening.add(id(decl))
         try:
             found = self.resolve(decl.type.path, inner, decl.type.span[0])
-            if isinstance(found, Template) and not decl.type.pointers and not decl.type.dims:
+            shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
+            if isinstance(found, Template) and not shaped:
                 return self.applied(found, [])
             if isinstance(found, Enumeration) and not decl.type.pointers and not decl.type.dims:
                 return found

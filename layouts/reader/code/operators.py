@@ -136,6 +136,9 @@ class Operators(Finding):
             same = str(left) == str(right)
             loose = isinstance(left, Term) or isinstance(right, Term)
             return self.unknown(at) if loose else Int(int(same == (op == "==")), BOOL)
+        if isinstance(left, Address) and isinstance(right, Address) and op in ("==", "!="):
+            same = _same_place(left, right)
+            return self.unknown(at) if same is None else Int(int(same == (op == "==")), BOOL)
         if not self.python and any(_is_misread(value) for value in (left, right)):
             return Term(self.words(at), head="misread")
         if not self.python:
@@ -433,6 +436,20 @@ class Operators(Finding):
     decayed: Any
     whole_number: Any
     _address: Any
+
+
+def _same_place(one: Address, two: Address) -> bool | None:
+    """Whether two addresses are of one object; None where that is not known."""
+    if one.at.known != 0 or two.at.known != 0:
+        return None
+    places = (one.place, two.place)
+    if any(not isinstance(place, Cell) for place in places):
+        return True if one.place == two.place else None
+    held = [place.value for place in places]
+    if all(isinstance(value, Object) for value in held):
+        first, second = ((value.whole or value) for value in held)
+        return first is second or (None if first.members and first.members is second.members else False)
+    return one.place is two.place
 
 
 def _is_misread(value: Any) -> bool:

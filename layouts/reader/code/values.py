@@ -477,5 +477,14 @@ def number(value: Any) -> Int | None:
             return number(inner)
         return of_linear(symbol(value.name or "{…}"), ULONG)
     if isinstance(value, Address):
-        return free("&object", ULONG)
+        return free(f"&object{_identity(value.place)}", ULONG)
     return None
+
+
+def _identity(place: Any) -> str:
+    """What tells the variables apart whose addresses are taken."""
+    if isinstance(place, Cell):
+        return f"{place.born}" if place.born else place.name
+    if isinstance(place, Part):
+        return f"{_identity(place.of.store)}+{place.field.low}"
+    return f"{id(place)}"
