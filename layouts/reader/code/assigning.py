@@ -81,6 +81,9 @@ class Assigning:
         value = value.place if isinstance(value, Referred) else value
         if not isinstance(place, PLACES):  # object.*member = …
             self.forget_names(self.text[slice(*one.target.span)], scope)
+            if isinstance(one.target, tree.Member):
+                inner = self.place(one.target.value, scope)
+                self.forget_alike(self.load(inner, one) if isinstance(inner, PLACES) else inner, None)
             return place if isinstance(place, Term) else value
         self.wraps = bool(one.op)
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
@@ -396,6 +399,7 @@ class Assigning:
     assign_into: Any
     upcast: Any
     _argument_in: Any
+    forget_alike: Any
     argument_of: Any
     part_object: Any
     frames: Any

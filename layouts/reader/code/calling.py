@@ -411,6 +411,8 @@ class Calls:
             chosen = self.chosen(closure, arguments)
         if chosen is not None and not self.python:
             closure, chosen = self._dispatched(closure, chosen, len(arguments))
+        if closure.this is not None and not isinstance(closure.this, Object | Part) and not self.python:
+            self.forget_alike(closure.this, chosen.function if chosen is not None else None)
         if chosen is None or chosen.function.body is None or self._endless_call(chosen.function):
             name = closure.functions[0].name
             if not self.python:
@@ -923,7 +925,8 @@ class Calls:
         if isinstance(left, Part) and left.field.inner is not None:
             method = left.field.inner.methods.get(name)
         if method is not None and (arguments is not None or len(method.functions[0].parameters) == len(given)):
-            return self.call(replace(method, this=left, constant=constant), given, {}, at.span)
+            if arguments is not None or self._may_fit(method, given):
+                return self.call(replace(method, this=left, constant=constant), given, {}, at.span)
         if op in ("()", "[]", "->", "=") or name not in self.operators:
             return None
         operands = [self._operand(left), *given]

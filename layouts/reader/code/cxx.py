@@ -530,6 +530,9 @@ class Lowering(Expressions):
                 if next_value:
                     yield tree.Unpack(names, self.expression(next_value), bool(made.reference), span=self.span(node))
                 continue
+            if last.type == "function_declarator" and next_value is not None and node.type == "field_declaration":
+                yield from self._signature(node, inner, None, heads)  # virtual void f() = 0
+                continue
             if last.type == "function_declarator" and next_value is None:
                 arguments = self._called_like(last)
                 if arguments is None:

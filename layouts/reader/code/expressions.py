@@ -76,6 +76,7 @@ class Frame:
     depth: int = 0
     targets: list[Any] = field(default_factory=list)
     single: bool = False  # whether it has one return
+    scope: Scope | None = None  # of the statement that is being run
 
 
 class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):

@@ -82,6 +82,7 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
         self.spend()
         if self.python:
             return self._execute(one, scope)
+        self.frames[-1].scope = scope
         made = len(self.temporaries)
         try:
             left = self._execute(one, scope)
@@ -924,12 +925,33 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
                         self._forget_cell(value, True)
 
     def forget_all(self, scope: Scope) -> None:
-        """Forget every variable that can be named here, and those that every function may write."""
-        for one in scope.chain():
-            for value in list(one.names.values()):
-                if isinstance(value, Cell) and one.owner != "namespace":
-                    self.forget(value, integers=True)
+        """Forget every variable that can be named here or in a calling function, and those that every function may
+        write.
+        """
+        for cell in self._variables(scope):
+            self.forget(cell, integers=True)
         self.forget_globals()
+
+    def _variables(self, scope: Scope) -> list[Cell]:
+        """The variables that can be named here and in the calling functions."""
+        found: dict[int, Cell] = {}
+        for inner in (scope, *(frame.scope for frame in self.frames if frame.scope is not None)):
+            for one in inner.chain():
+                if one.owner == "namespace":
+                    break
+                found.update((id(cell), cell) for cell in list(one.names.values()) if isinstance(cell, Cell))
+        return list(found.values())
+
+    def forget_alike(self, this: Any, function: tree.Function | None) -> None:
+        """A function of an object that is not known may write any object of its class, and what that refers to."""
+        kind = this.kind if isinstance(this, Term) else getattr(this, "element", None)
+        record = kind.record if kind is not None else None
+        scope = self.frames[-1].scope or self.globals
+        if function is not None and function.const and not function.virtual:
+            return
+        cells = [*self._variables(scope), *(c for c in self.globals.names.values() if isinstance(c, Cell))]
+        if any(_has_object(cell.value, record) for cell in cells):
+            self.forget_all(scope)
 
     def fresh(self, name: str) -> str:
         """A name for a value that is not known and may differ from all before."""
@@ -974,6 +996,12 @@ DEFINITIONS = (tree.Function, tree.Struct, tree.Alias, tree.Enum, tree.Friend)
 def _decays(one: tree.Declare) -> bool:
     """Whether what starts a variable is not its list of items, so that an array gives a pointer."""
     return one.type is not None and not isinstance(one.value, tree.Items)
+
+
+def _has_object(value: Any, record: Record | None) -> bool:
+    if isinstance(value, Array):
+        return bool(value.cells) and _has_object(value.cells[0].value, record)
+    return isinstance(value, Object) and record is not None and value.record.descends(record)
 
 
 def _in_function(scope: Scope, home: Scope) -> bool:

@@ -350,7 +350,7 @@ class Making:
     def _array(self, kind: Kind, name: str) -> Any:
         element = replace(kind, dims=kind.dims[1:], reference="")
         size = kind.dims[0].known
-        followed = (kind.whole or kind.record) and not kind.pointers
+        followed = kind.record is not None or (kind.whole is not None and not kind.pointers)
         if size is not None and 0 < size <= MOST_CELLS and followed:
             cells = [Cell(self.default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
             return _enclosing(Array(cells, element, name))
