@@ -7,8 +7,9 @@ from typing import Any
 
 from layouts.c_integers import PYTHON, ULONG, IntegerType
 from layouts.reader.code import tree, word
-from layouts.reader.code.places import PLACES, pointee
+from layouts.reader.code.places import pointee
 from layouts.reader.code.values import (
+    PLACES,
     Array,
     Blurred,
     Cell,
@@ -180,6 +181,9 @@ class Assigning:
             case Cell() if isinstance(place.value, PLACES) and not self.python:
                 self.store(place.value, value, span, whole)
             case Cell():
+                unknown = isinstance(place.value, Term) and place.value.head != "uninitialised" and place.name != ""
+                if unknown and place.kind is not None and place.kind.reference and self.frames[-1].scope is not None:
+                    self.forget_all(self.frames[-1].scope)  # it may refer to any of them
                 self._store_cell(place, value, span, whole)
             case Part():
                 self._store_part(place, value, span, whole)
@@ -400,6 +404,7 @@ class Assigning:
     upcast: Any
     _argument_in: Any
     forget_alike: Any
+    forget_all: Any
     argument_of: Any
     part_object: Any
     frames: Any

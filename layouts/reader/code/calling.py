@@ -16,9 +16,9 @@ from layouts.reader.code.lookup import find_name, namespace_of
 from layouts.reader.code.naming import key_of
 from layouts.reader.code.overloads import Argument, Candidate, accepts_count, choose
 from layouts.reader.code.paths import Left
-from layouts.reader.code.places import PLACES
 from layouts.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
 from layouts.reader.code.values import (
+    PLACES,
     Address,
     Array,
     Blurred,
@@ -648,8 +648,8 @@ class Calls:
                 return argument.where
         if isinstance(value, Object) and argument is not None and argument.where is not None and not self.python:
             value = self.copy_constructed(self.sliced_to(value, kind), argument)
-        lvalue = kind is not None and kind.reference == "&" and not kind.const
-        if lvalue and isinstance(value, Object) and kind.record is None:  # its conversion gives the reference
+        lvalue = kind is not None and kind.record is None and kind.reference == "&" and not kind.const
+        if lvalue and isinstance(value, Object) and kind is not None:  # its conversion gives the reference
             self.forget(Cell(value))
             return Cell(Term(self.fresh(parameter.name)), kind, parameter.name, parameter.span)
         if kind is not None and kind.name not in ("auto", ""):
@@ -924,9 +924,9 @@ class Calls:
         method = left.record.methods.get(name) if isinstance(left, Object) else None
         if isinstance(left, Part) and left.field.inner is not None:
             method = left.field.inner.methods.get(name)
-        if method is not None and (arguments is not None or len(method.functions[0].parameters) == len(given)):
-            if arguments is not None or self._may_fit(method, given):
-                return self.call(replace(method, this=left, constant=constant), given, {}, at.span)
+        counted = method is not None and len(method.functions[0].parameters) == len(given)
+        if method is not None and (arguments is not None or (counted and self._may_fit(method, given))):
+            return self.call(replace(method, this=left, constant=constant), given, {}, at.span)
         if op in ("()", "[]", "->", "=") or name not in self.operators:
             return None
         operands = [self._operand(left), *given]

@@ -238,7 +238,7 @@ class Lowering(Expressions):
         return tree.Deferred(make, span=self.span(node))
 
     def _tried(self, node: tree_sitter.Node) -> tree.Statement:
-        """The function try block of a function; of a constructor, whose members it guards as well, text that may throw."""
+        """The function try block of a function; of a constructor, whose members it guards too, text that may throw."""
         if any(c.type == "field_initializer_list" for c in node.named_children):
             text = self.text(node)
             throws = tree.If(tree.Other("it throws"), tree.Throw(tree.Other("an exception")), None)

@@ -17,9 +17,10 @@ from layouts.reader.code.lookup import find_name
 from layouts.reader.code.naming import Naming
 from layouts.reader.code.operators import Operators
 from layouts.reader.code.paths import Escape, Left, Paths
-from layouts.reader.code.places import PLACES, Places, pointee
+from layouts.reader.code.places import Places, pointee
 from layouts.reader.code.records import measured
 from layouts.reader.code.values import (
+    PLACES,
     VOID,
     Address,
     Array,
@@ -28,6 +29,7 @@ from layouts.reader.code.values import (
     Enumeration,
     Kind,
     Object,
+    Overlay,
     Pack,
     Pointer,
     Referred,
@@ -299,8 +301,9 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
 
     def _new(self, one: tree.New, scope: Scope) -> Any:
         kind = self.kind(one.type, scope)
-        for where in one.placement:  # what stood there is no more
-            self.forget(self.pointee_of(self.value(where, scope), one))
+        places = [self.pointee_of(self.value(where, scope), one) for where in one.placement]
+        for place in places:  # what stood there is no more
+            self.forget(place)
         if kind.dims:
             return self._new_array(one, kind, scope)
         if one.braced:
@@ -315,6 +318,12 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
                 value = self.construct(kind, [argument.value for argument in given], one, scope)
         if isinstance(value, Object):
             value.held = True
+            for place in places:
+                inner = place.place if isinstance(place, Overlay) else place
+                old = inner.value if isinstance(inner, Cell) else None
+                if isinstance(inner, Cell) and isinstance(old, Object) and old.record is value.record:
+                    self.put(inner, value)
+                    return Address(place)
         return Address(Cell(value, kind, "new", one.span, born=0))
 
     def _new_array(self, one: tree.New, kind: Kind, scope: Scope) -> Any:
@@ -413,6 +422,7 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
     def this_of(self, scope: Scope) -> Any:
         return this_of(scope)
 
+    delete: Any
     execute: Any
     merge: Any  # given by Machine
 

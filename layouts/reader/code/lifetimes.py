@@ -13,6 +13,7 @@ from layouts.reader.code import tree
 from layouts.reader.code.overloads import Argument
 from layouts.reader.code.paths import ThrownError
 from layouts.reader.code.values import Address, Array, Cell, Closure, Kind, Object, Record, Scope
+from layouts.reader.code.word import Int
 
 MADE, PASSED, PERHAPS = "made", "passed", "perhaps"  # destroyed unless a variable has it; in any case; not for certain
 T = TypeVar("T")
@@ -20,9 +21,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Lifetimes:
-    """Copies and ends of one evaluation's objects. temporaries: those of the expression that is being evaluated, each
-    with how certain its end is.
-    """
+    """Copies and ends of one evaluation's objects."""
+
+    haunting: list[Any] | None
 
     # copies ----------------------------------------------------------------------------------------------------------
 
@@ -48,11 +49,11 @@ class Lifetimes:
         if not isinstance(other, Object):
             self.forget(Cell(made))
             return
+        for base in record.bases if record.copies else ():
+            self.copy_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
         if record.fields is not None or not record.copies:
             self._copy_plainly(made, other, record)
             return
-        for base in record.bases:
-            self.copy_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
         for name in own_members(record):
             if name in made.members and name in other.members:
                 cell = made.members[name]
@@ -95,11 +96,12 @@ class Lifetimes:
         other = argument.value
         if not isinstance(other, Object):
             self.forget(Cell(made))
-        elif record.fields is not None:
-            self._copy_plainly(made, other, record)
         else:
             for base in record.bases:
                 self.assign_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
+            if record.fields is not None:
+                self._copy_plainly(made, other, record)
+                return
             for name in own_members(record):
                 if name in made.members and name in other.members:
                     self._assign_member(made.members[name], other.members[name], argument)
@@ -140,7 +142,7 @@ class Lifetimes:
         if own is not None and not own.functions[0].defaulted:
             self.call(replace(own, this=value, direct=True), [], {}, span)
         for name in reversed(own_members(record)):
-            if name in value.members:
+            if name in value.members and name not in record.overlaid:
                 self.destroy(value.members[name].value, span)
         for base in reversed(record.bases):
             self._end(value, base, span)
@@ -227,7 +229,8 @@ class Lifetimes:
 
     def _reaches_out(self: Any, record: Record) -> bool:
         """Whether a constructor may write what is no part of its object."""
-        special = [f for name in (record.name, "operator=") if name in record.methods for f in record.methods[name].functions]
+        named = [record.methods[name] for name in (record.name, "operator=") if name in record.methods]
+        special = [function for closure in named for function in closure.functions]
         if not special:
             return any(self._reaches_out(base) for base in record.bases)
         types = [declared.type for declared in record.members.values() if declared.type is not None]
@@ -250,7 +253,7 @@ class Lifetimes:
             self.destroy(whole, one.span)
         elif one.array and getattr(value, "array", None) is not None and value.at is not None and value.at.known == 0:
             self.destroy(value.array, one.span)
-        elif self.truth(value) is not False:
+        elif self.truth(value) is not False and not isinstance(inner, Int | Array):
             element = getattr(value, "element", None)
             kind = element or (value.kind if getattr(value, "kind", None) else None)
             record = kind.record if kind is not None else None

@@ -10,8 +10,7 @@ from layouts.reader.code import tree
 from layouts.reader.code.constness import const_of
 from layouts.reader.code.lookup import find_name
 from layouts.reader.code.paths import Escape, Journal, Left, Target
-from layouts.reader.code.places import PLACES
-from layouts.reader.code.values import Array, Cell, Object, Part, Scope, Term
+from layouts.reader.code.values import PLACES, Array, Cell, Object, Part, Scope, Term
 from layouts.reader.code.word import Int, free
 from layouts.reader.code.writes import Summaries, nodes_of, root_of
 

@@ -20,10 +20,10 @@ from layouts.reader.code.lookup import find_in, find_name, open_namespace
 from layouts.reader.code.loops import Loops
 from layouts.reader.code.overloads import Argument, Candidate
 from layouts.reader.code.paths import Escape, Journal, Left, ThrownError
-from layouts.reader.code.places import PLACES
 from layouts.reader.code.records import layout_of, merged_declarations
 from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
+    PLACES,
     Address,
     Array,
     Blurred,
@@ -53,7 +53,7 @@ _READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm state
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-class Machine(Expressions, Loops, Assembling, Lifetimes):
+class Machine(Lifetimes, Expressions, Loops, Assembling):
     """One text's evaluation."""
 
     # statements ------------------------------------------------------------------------------------------------------
@@ -178,10 +178,8 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
                 result = self.decayed(result)
             if frame.returns is not None and result is not None:
                 result = self.converted(result, frame.returns, value.span, frame.name)
-            if isinstance(result, Object):
-                result = self._returned_object(result, value, scope)
-            else:
-                result = self.copied(result)
+            made = isinstance(result, Object)
+            result = self._returned_object(result, value, scope) if made else self.copied(result)
         if frame.entry:
             self.notice(result, frame.name, value.span)
         return Left("return", result)
@@ -589,7 +587,8 @@ class Machine(Expressions, Loops, Assembling, Lifetimes):
             asked = self.value(one, scope)
             return asked, self.truth(asked)
 
-        return self.whole_expression(run, one.span)
+        result: tuple[Any, bool | None] = self.whole_expression(run, one.span)
+        return result
 
     def _branch(self, body: tree.Statement | None, scope: Scope) -> Callable[[], Left | None]:
         return lambda: self.execute(body, Scope(scope)) if body is not None else None

@@ -136,7 +136,7 @@ class Making:
         """Initialize a member that a constructor does not name."""
         if declared.value is not None:
             self._initialize(made, name, declared, scope)
-        elif name in made.members and isinstance(made.members[name].value, Object):
+        elif name in made.members and isinstance(made.members[name].value, Object) and name not in made.record.overlaid:
             self.constructed(made.members[name].value, [])
 
     def _initialize(self, made: Object, name: str, declared: tree.Declare, scope: Scope) -> None:
@@ -184,7 +184,7 @@ class Making:
         return made
 
     def run_constructor(self, made: Object, record: Record, ctors: Closure, given: list[Any]) -> None:
-        """Run the constructor that some values choose; what is not known where none is chosen, or where it has no body."""
+        """Run the constructor that some values choose; nothing is known of one that is not chosen or has no body."""
         closure = replace(ctors, this=made, constant=False)
         arguments = [self.argument_like(one) for one in given]
         first = arguments[0] if len(arguments) == 1 else None

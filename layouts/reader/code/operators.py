@@ -137,8 +137,8 @@ class Operators(Finding):
             loose = isinstance(left, Term) or isinstance(right, Term)
             return self.unknown(at) if loose else Int(int(same == (op == "==")), BOOL)
         if isinstance(left, Address) and isinstance(right, Address) and op in ("==", "!="):
-            same = _same_place(left, right)
-            return self.unknown(at) if same is None else Int(int(same == (op == "==")), BOOL)
+            alike = _same_place(left, right)
+            return self.unknown(at) if alike is None else Int(int(alike == (op == "==")), BOOL)
         if not self.python and any(_is_misread(value) for value in (left, right)):
             return Term(self.words(at), head="misread")
         if not self.python:

@@ -511,6 +511,10 @@ class Places:
         return Term(f"{text or value}.{name}", head=name, span=span, arguments=(value,))
 
     # given by the classes below
+    chosen_arm: Any
+    summaries: Any
+    _either: Any
+    condition_text: Any
     resolve: Any
     named: Any
     value: Any
