@@ -82,6 +82,9 @@ class Assigning:
         value = value.place if isinstance(value, Referred) else value
         if not isinstance(place, PLACES):  # object.*member = …
             self.forget_names(self.text[slice(*one.target.span)], scope)
+            hidden = isinstance(place, Term) and "::" in place.text and self.frames[-1].scope is not None
+            if hidden and isinstance(one.target, tree.Unary):  # what a hidden member points to may be any of them
+                self.forget_all(self.frames[-1].scope)
             if isinstance(one.target, tree.Member):
                 inner = self.place(one.target.value, scope)
                 self.forget_alike(self.load(inner, one) if isinstance(inner, PLACES) else inner, None)
@@ -182,7 +185,8 @@ class Assigning:
                 self.store(place.value, value, span, whole)
             case Cell():
                 unknown = isinstance(place.value, Term) and place.value.head != "uninitialised" and place.name != ""
-                if unknown and place.kind is not None and place.kind.reference and self.frames[-1].scope is not None:
+                refers = place.kind.reference if place.kind is not None else unknown and "::" in place.value.text
+                if unknown and refers and self.frames[-1].scope is not None:
                     self.forget_all(self.frames[-1].scope)  # it may refer to any of them
                 self._store_cell(place, value, span, whole)
             case Part():

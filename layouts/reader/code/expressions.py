@@ -32,6 +32,7 @@ from layouts.reader.code.values import (
     Overlay,
     Pack,
     Pointer,
+    Record,
     Referred,
     Scope,
     Template,
@@ -304,6 +305,8 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
         places = [self.pointee_of(self.value(where, scope), one) for where in one.placement]
         for place in places:  # what stood there is no more
             self.forget(place)
+        if self.allocates("new", kind.record):
+            self.forget_all(scope)
         if kind.dims:
             return self._new_array(one, kind, scope)
         if one.braced:
@@ -325,6 +328,11 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
                     self.put(inner, value)
                     return Address(place)
         return Address(Cell(value, kind, "new", one.span, born=0))
+
+    def allocates(self, word: str, record: Record | None) -> bool:
+        """Whether the text has an operator new or delete of its own for a class."""
+        own = record.methods if record is not None else {}
+        return f"operator{word}" in own or find_name(self.globals, f"operator{word}")[0] is not None
 
     def _new_array(self, one: tree.New, kind: Kind, scope: Scope) -> Any:
         name = self.fresh("new")

@@ -245,6 +245,9 @@ class Lifetimes:
         """delete p: of what is known of the object, its destructor."""
         value = self.value(one.value, scope)
         place = self.pointee_of(value, one)
+        held = place.value if isinstance(place, Cell) else None
+        if self.allocates("delete", held.record if isinstance(held, Object) else None):
+            self.forget_all(scope)
         inner = place.value if isinstance(place, Cell) else None
         if isinstance(value, Address) and isinstance(inner, Object) and not one.array:
             whole = inner.whole or inner

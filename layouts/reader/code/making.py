@@ -21,6 +21,7 @@ from layouts.reader.code.values import (
     Closure,
     Kind,
     Object,
+    Overlay,
     Part,
     Pointer,
     Record,
@@ -149,6 +150,11 @@ class Making:
 
     def begin(self, place: Any, value: Any, span: Span) -> None:
         """Put a value into a member that nothing was put into: no operator= is called."""
+        if isinstance(place, Overlay):
+            for name in place.of.record.overlaid - {place.name}:
+                if name in place.of.members:
+                    self.forget(place.of.members[name])
+            place = place.place
         old = place.value if isinstance(place, Cell) else None
         if isinstance(old, Object) and old.record.begins and not isinstance(value, Object):
             value = self.converted(value, Kind(old.record.name, record=old.record), span)

@@ -294,6 +294,12 @@ class Places:
         """Write through a pointer to no variable; what other pointers of the same name may mean is forgotten."""
         self.written_memory = True
         pointer = place.pointer
+        if (
+            not self.python
+            and any("::" in name for name, _ in pointer.base.terms)
+            and self.frames[-1].scope is not None
+        ):
+            self.forget_all(self.frames[-1].scope)  # of a hidden member, which may point to any of them
         key = self._memory_key(pointer)
         for other, (apart, cell) in list(self.memory.items()):
             if other != key and _may_alias(pointer, apart):
@@ -511,6 +517,8 @@ class Places:
         return Term(f"{text or value}.{name}", head=name, span=span, arguments=(value,))
 
     # given by the classes below
+    frames: Any
+    forget_all: Any
     chosen_arm: Any
     summaries: Any
     _either: Any
