@@ -32,6 +32,12 @@ BATCH = 60  # programs of one compilation
 SECONDS = 120
 HEADERS = """#include <algorithm>
 #include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+#include <functional>
+#include <stdexcept>
+#include <exception>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>

@@ -9,9 +9,8 @@ from typing import Any
 
 from layouts.reader.code import assembly, tree
 from layouts.reader.code.finding import MOST_ASSEMBLED, Assembled
-from layouts.reader.code.places import PLACES
 from layouts.reader.code.statics import written_names
-from layouts.reader.code.values import Address, Array, Cell, Object, Part, Pointer, Referred, Scope, number
+from layouts.reader.code.values import PLACES, Address, Array, Cell, Object, Part, Pointer, Referred, Scope, number
 from layouts.reader.code.word import Int, Linear
 
 MOST_DEEP = 3  # arrays in arrays that are copied

@@ -7,8 +7,9 @@ from typing import Any
 
 from layouts.c_integers import PYTHON, ULONG, IntegerType
 from layouts.reader.code import tree, word
-from layouts.reader.code.places import PLACES, pointee
+from layouts.reader.code.places import pointee
 from layouts.reader.code.values import (
+    PLACES,
     Array,
     Blurred,
     Cell,
@@ -48,13 +49,17 @@ class Assigning:
 
     def assign_place(self, one: tree.Assign, scope: Scope) -> Any:
         """Assign as C++ does, the right side first; return the place that was written."""
+        argument: Any = None
         if isinstance(one.value, tree.Items) and one.value.type is None:
             place = self._target(one.target, scope)
             if isinstance(place, Part) and place.field.inner is not None:
                 return self._braced(place, place.field.inner, one.value, scope)
             value: Any = self.initial(one.value, self._kind_of_place(place), scope, getattr(place, "name", ""))
+            if isinstance(value, Object):
+                argument = self.argument_of(value)
         else:
-            value = self._right_side(one, scope)
+            argument = self._argument_in(one.value, scope) if not one.op else None
+            value = self._right_side(one, scope, argument)
             place = self._target(one.target, scope)
         place = place.place if isinstance(place, Referred) else place
         if one.op:
@@ -69,26 +74,48 @@ class Assigning:
             declared = tree.Other("", span=place.span) if isinstance(place, Cell) and one.op in "|+^" else None
             value = self.operate(one.op, old, value, one, declared, one.value)
         elif isinstance(place, PLACES) and self._assigns_itself(place):
-            own = self.operator("=", self.load(place, one.target), value, one)
+            own = self.operator("=", self.load(place, one.target), argument or value, one)
             if own is not None:
                 return own.place if isinstance(own, Referred) else own
+        elif isinstance(place, Cell) and argument is not None and self._assigned(place, argument):
+            return place
         value = value.place if isinstance(value, Referred) else value
         if not isinstance(place, PLACES):  # object.*member = …
             self.forget_names(self.text[slice(*one.target.span)], scope)
+            hidden = isinstance(place, Term) and "::" in place.text and self.frames[-1].scope is not None
+            if hidden and isinstance(one.target, tree.Unary):  # what a hidden member points to may be any of them
+                self.forget_all(self.frames[-1].scope)
+            if isinstance(one.target, tree.Member):
+                inner = self.place(one.target.value, scope)
+                self.forget_alike(self.load(inner, one) if isinstance(inner, PLACES) else inner, None)
             return place if isinstance(place, Term) else value
         self.wraps = bool(one.op)
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
         self.wraps = False
         return place
 
-    def _right_side(self, one: tree.Assign, scope: Scope) -> Any:
-        value = self.value(one.value, scope)
-        return self.copied(value, 1) if isinstance(value, Object) and value.held else value
+    def _right_side(self, one: tree.Assign, scope: Scope, argument: Any) -> Any:
+        if argument is None:
+            return self.value(one.value, scope)
+        value = argument.value
+        plain = isinstance(value, Object) and value.held and not value.record.copies and not value.record.assigns
+        return self.copied(value, 1) if plain else value
+
+    def _assigned(self, place: Cell, argument: Any) -> bool:
+        """Assign an object where a member or a base has an operator= of its own; whether that was done."""
+        old, value = place.value, argument.value
+        if not isinstance(old, Object) or not isinstance(value, Object) or not old.record.assigns:
+            return False
+        if not value.record.descends(old.record) or value.record.hidden:
+            return False
+        self.assign_into(old, old.record, argument)
+        return True
 
     def _assigns_itself(self, place: Any) -> bool:
         """Whether a place holds an object whose class defines operator=."""
         value = place.value if isinstance(place, Cell) else None
-        return isinstance(value, Object) and "operator=" in value.record.methods
+        own = value.record.methods.get("operator=") if isinstance(value, Object) else None
+        return own is not None and any(not f.defaulted for f in own.functions)
 
     def _kind_of_place(self, place: Any) -> Kind | None:
         if isinstance(place, Cell):
@@ -157,6 +184,10 @@ class Assigning:
             case Cell() if isinstance(place.value, PLACES) and not self.python:
                 self.store(place.value, value, span, whole)
             case Cell():
+                unknown = isinstance(place.value, Term) and place.value.head != "uninitialised" and place.name != ""
+                refers = place.kind.reference if place.kind is not None else unknown and "::" in place.value.text
+                if unknown and refers and self.frames[-1].scope is not None:
+                    self.forget_all(self.frames[-1].scope)  # it may refer to any of them
                 self._store_cell(place, value, span, whole)
             case Part():
                 self._store_part(place, value, span, whole)
@@ -192,7 +223,7 @@ class Assigning:
             if value.record is old.record:
                 self.copy_object(old, value)
             elif value.record.descends(old.record) and not value.record.hidden:
-                self.copy_object(old, Object(old.record, old.store, value.members))
+                self.copy_object(old, self.upcast(value, old.record))
             else:
                 self._assign_other(place, old, value)
             self.note(place, whole or span)
@@ -304,6 +335,10 @@ class Assigning:
         if isinstance(value, Object):
             if deep > MOST_DEEP:
                 return Term(short(value))
+            if value.record.copies and (value.held or deep):
+                made = self.copy_constructed(value, self.argument_like(value))
+                made.held = True
+                return made
             if not value.held and not deep:
                 value.held = True
                 return value
@@ -320,6 +355,9 @@ class Assigning:
             cells = [Cell(self.copied(c.value, deep + 1), c.kind, c.name) for c in value.cells]
             return Array(cells, value.element, value.name, value.typed)
         if isinstance(value, Closure) and value.captured is not None and value.captured.owner == "lambda":
+            if "(new)" in value.captured.consts:  # the lambda itself
+                value.captured.consts.discard("(new)")
+                return value
             inner = Scope(value.captured.parent, "lambda")
             for name, cell in value.captured.names.items():
                 own = isinstance(cell, Cell) and cell.frame < 0
@@ -364,5 +402,13 @@ class Assigning:
     fresh: Any
     put: Any
     copy_object: Any
+    copy_constructed: Any
+    argument_like: Any
+    assign_into: Any
+    upcast: Any
+    _argument_in: Any
+    forget_alike: Any
+    forget_all: Any
+    argument_of: Any
     part_object: Any
     frames: Any

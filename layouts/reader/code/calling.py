@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 from layouts.c_integers import BOOL, CHAR, LONG, PYTHON, ULONG, IntegerType
 from layouts.reader.code import traits, tree, word
 from layouts.reader.code.calls import MISSING, known
+from layouts.reader.code.constness import const_of, pointee_const
+from layouts.reader.code.lifetimes import MADE, PASSED
 from layouts.reader.code.lookup import find_name, namespace_of
 from layouts.reader.code.naming import key_of
 from layouts.reader.code.overloads import Argument, Candidate, accepts_count, choose
-from layouts.reader.code.places import PLACES
+from layouts.reader.code.paths import Left
 from layouts.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
 from layouts.reader.code.values import (
+    PLACES,
     Address,
     Array,
     Blurred,
@@ -41,6 +45,7 @@ from layouts.reader.code.word import UNKNOWN, Int, Span, free
 from layouts.reader.code.writes import USES
 
 UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
+_SILENT = re.compile(r"use$|f?printf$|puts$|mem\w+$|cuda|cu[A-Z]|__")  # functions of C that throw nothing
 _PURE = frozenset("min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const".split())
 
 
@@ -74,7 +79,7 @@ class Calls:
             return self._swap(one, scope)
         arguments = self.arguments(one, scope)
         if isinstance(target, Object):
-            made = self.operator("()", target, None, one, arguments)
+            made = self.operator("()", target, None, one, arguments, const_of(self, function, scope))
             if made is not None:
                 return made
         if isinstance(target, Either):
@@ -84,6 +89,8 @@ class Calls:
         if target is None or isinstance(target, Closure):
             target = self._with_associated(target, name, function, arguments)
         if isinstance(target, Closure):
+            if isinstance(function, tree.Name) and len(function.path) > 1:
+                target = replace(target, direct=True)  # Base::f() calls no override
             return self.call(self._with_this(target, scope), arguments, named, one.span, one)
         return self._other_call(one, target, name, templates, arguments, named, scope)
 
@@ -216,20 +223,7 @@ class Calls:
             place.const or (place.kind is not None and place.kind.const and not place.kind.pointers)
         ):
             return True
-        inner = one
-        while True:
-            if isinstance(inner, tree.Name):
-                found, home = find_name(scope, inner.last)
-                if inner.last in home.consts or (isinstance(found, Cell) and found.const):
-                    return True
-            if not isinstance(inner, tree.Member | tree.Index):
-                break
-            inner = inner.value
-        if isinstance(inner, tree.Name) and self.frames and self.frames[-1].constant:
-            found = find_name(scope, inner.last)[0]
-            if inner.last == "this" or (isinstance(found, Part) or (isinstance(found, Cell) and found is place)):
-                return None
-        return False
+        return const_of(self, one, scope)
 
     # which function --------------------------------------------------------------------------------------------------
 
@@ -238,6 +232,9 @@ class Calls:
         functions = [f for f in closure.functions if f.specialized is None]
         if any(f.qualifier for f in functions) and len(functions) > 1:
             return None  # by the value category of the object
+        if closure.constant is None and len({f.const for f in functions if not f.static}) > 1:
+            each = [self.chosen(replace(closure, constant=constant), arguments) for constant in (False, True)]
+            return each[0] if all(one is not None and one.function is each[0].function for one in each) else None
         functions = _of_constness(functions, closure.constant)
         if closure.templates is not None and any(f.templates for f in functions):
             functions = [f for f in functions if f.templates]
@@ -394,12 +391,11 @@ class Calls:
         if closure.this is not None or not isinstance(owner, Record):
             return closure
         inner = this_of(scope)
-        closure = replace(closure, constant=self.frames[-1].constant if self.frames else False)
+        closure = replace(closure, constant=pointee_const(self, tree.Name((("this", None),)), scope))
         if isinstance(inner, Object) and inner.record.descends(owner):
-            dynamic = inner.dynamic or inner.record
-            if dynamic.polymorphic and dynamic is not owner:
-                return replace(dynamic.methods.get(closure.functions[0].name, closure), this=inner)
             return replace(closure, this=inner)
+        if isinstance(inner, Object) and inner.whole is not None and inner.whole.record.descends(owner):
+            return replace(closure, this=inner.whole)
         return replace(closure, this=inner) if isinstance(inner, Part | Term) else closure
 
     # binding and running ---------------------------------------------------------------------------------------------
@@ -413,12 +409,15 @@ class Calls:
             chosen: Candidate | None = Candidate(self._python_overload(closure, len(given) + len(named)), (), {})
         else:
             chosen = self.chosen(closure, arguments)
-        if chosen is not None and not self.python and _defaults_of_another(closure, chosen.function, len(arguments)):
-            chosen = None
+        if chosen is not None and not self.python:
+            closure, chosen = self._dispatched(closure, chosen, len(arguments))
+        if closure.this is not None and not isinstance(closure.this, Object | Part) and not self.python:
+            self.forget_alike(closure.this, chosen.function if chosen is not None else None)
         if chosen is None or chosen.function.body is None or self._endless_call(chosen.function):
             name = closure.functions[0].name
             if not self.python:
                 self.forget_call(arguments, closure)
+                self.may_throw(name)
             inner = ", ".join(short(a.value if isinstance(a, Argument) else a) for a in arguments)
             return Term(self.fresh(f"{name}({inner})"[:120]) if not self.python else f"{name}({inner})"[:120],
                         self._return_kind(closure), name, span=span)  # fmt: skip
@@ -430,13 +429,93 @@ class Calls:
         self.enter(function.name, span, passed=_passed(function, closure, at), refers=refers, constant=function.const)
         self.frames[-1].returns = self._returned(function, scope)
         self.frames[-1].instance = self._instance_key(closure, function, scope)
+        self.frames[-1].single = not self.python and self._returns_once(function)
         try:
             value = self.finish(self.run_body(function, scope), scope)
         finally:
             self.leave()
         if self.is_descriptor(value, function.name):
             del self.found[known_before:]
+        if isinstance(value, Object) and value.record.ends and not value.held and not self.python:
+            self.temporaries.append((value, MADE))
         return value
+
+    def _returns_once(self: Any, function: tree.Function) -> bool:
+        return len(re.findall(r"\breturn\b", self.text[slice(*function.span)])) == 1
+
+    def _dispatched(self: Any, closure: Closure, chosen: Candidate, count: int) -> tuple[Closure, Candidate | None]:
+        """The function that a call of a virtual one runs, by the class of the object; None where that is not known."""
+        function, this = chosen.function, closure.this
+        owner = closure.home(function).owner
+        if closure.direct or this is None or not isinstance(owner, Record) or not owner.polymorphic or function.static:
+            return closure, chosen
+        whole = (this.whole or this) if isinstance(this, Object) else None
+        dynamic = (whole.dynamic or whole.record) if whole is not None else None
+        open_ = whole is None or (whole.loose and not whole.dynamic)
+        if dynamic is owner and not open_:
+            return closure, chosen
+        virtual = self._declared_virtual(owner, function)
+        if virtual is False or (virtual is None and open_):
+            return closure, chosen
+        if open_ or virtual is None:
+            return closure, None
+        found = self._final_override(dynamic, function, owner)
+        if found is None or (found[0] is not function and count < len(function.parameters)):
+            return closure, None
+        other, home = found
+        if other is function:
+            return closure, chosen
+        made = Closure((other,), home.scope, whole, closure.templates, constant=closure.constant)
+        return made, replace(chosen, function=other)
+
+    def _declared_virtual(self: Any, owner: Record, function: tree.Function) -> bool | None:
+        """Whether a member function is virtual: it says so, or a base's that it overrides does."""
+        if function.virtual:
+            return True
+        if owner.opaque:
+            return None
+        answers = [False]
+        for base in owner.bases:
+            answers.append(self._declared_virtual_like(base, function, owner))
+        return True if True in answers else None if None in answers else False
+
+    def _declared_virtual_like(self: Any, record: Record, function: tree.Function, owner: Record) -> bool | None:
+        answers = [self._declared_virtual_like(base, function, owner) for base in record.bases]
+        for one in _own_functions(record, function.name):
+            same = self._overrides(function, owner, one, record)
+            answers.append(None if same is None else same and one.virtual)
+        return True if True in answers else None if None in answers else False
+
+    def _overrides(self: Any, one: tree.Function, home: Record, two: tree.Function, other: Record) -> bool | None:
+        """Whether a function of a derived class has the parameters of one of a base."""
+        if len(one.parameters) != len(two.parameters) or one.const != two.const or one.templates or two.templates:
+            return False
+        answers: list[bool | None] = []
+        for a, b in zip(one.parameters, two.parameters, strict=True):
+            if a.type is None or b.type is None:
+                return None
+            mine, theirs = self.kind(a.type, home.scope), self.kind(b.type, other.scope)
+            bare = [k if k.pointers or k.reference else replace(k, const=False) for k in (mine, theirs)]
+            answers.append(same_type(*bare))
+        return False if False in answers else None if None in answers else True
+
+    def _final_override(
+        self: Any, record: Record, function: tree.Function, owner: Record
+    ) -> tuple[tree.Function, Record] | None:
+        """The function of a class that overrides another's, and the class that has it; None where that is not known."""
+        if record is owner:
+            return function, owner
+        for one in _own_functions(record, function.name):
+            same = self._overrides(one, record, function, owner)
+            if same is None:
+                return None
+            if same:
+                return one, record
+        bases = [base for base in record.bases if base.descends(owner)]
+        if len(bases) != 1 or record.opaque:
+            return None
+        found: tuple[tree.Function, Record] | None = self._final_override(bases[0], function, owner)
+        return found
 
     def _instance_key(self: Any, closure: Closure, function: tree.Function, scope: Scope) -> str:
         """What tells instances of a function template, or of a member of a class template, apart."""
@@ -484,7 +563,8 @@ class Calls:
                 elif name not in seen.dependent or find_name(home, name)[0] is None:
                     outer.names[name] = self.member(this, name, (0, 0))
             kind = Kind(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
-            outer.names["this"] = Cell(Address(Cell(this, kind, this.store.name)), name="this")
+            part = this if seen is this.record or this.record.hidden else self.upcast(this, seen)
+            outer.names["this"] = Cell(Address(Cell(part, kind, this.store.name)), name="this")
         elif isinstance(this, Part) and this.field.inner is not None:
             for name in this.field.inner.fields or {}:
                 outer.names[name] = self.member(this, name, (0, 0))
@@ -503,6 +583,8 @@ class Calls:
         home = closure.captured or closure.home(function)
         owner = closure.home(function).owner
         outer = self.this_scope(home, closure.this, owner if isinstance(owner, Record) else None)
+        if function.const:
+            outer.consts.add("this")
         scope = Scope(outer, "function")
         parameters = list(function.parameters)
         if self.python and closure.this is not None and parameters and parameters[0].name in ("self", "cls"):
@@ -522,8 +604,7 @@ class Calls:
             kind = self.kind(parameter.type, outer) if parameter.type is not None else None
             if n < len(given):
                 scope.names[parameter.name] = self._passed(given[n], kind, parameter)
-                if kind is not None and kind.reference and kind.const and not kind.pointers:
-                    scope.consts.add(parameter.name)
+                self._mark_const(scope, parameter, kind, given[n])
             elif parameter.name in named:
                 scope.names[parameter.name] = self._passed(named[parameter.name], kind, parameter)
             elif parameter.default is not None and not symbolic:
@@ -532,6 +613,16 @@ class Calls:
             else:
                 scope.names[parameter.name] = self._parameter(kind, parameter)
         return scope
+
+    def _mark_const(self: Any, scope: Scope, parameter: tree.Parameter, kind: Kind | None, given: Any) -> None:
+        """Say of a reference whether what it names is const."""
+        if kind is None or not kind.reference or kind.pointers or self.python:
+            return
+        const = getattr(given, "const", None) if kind.name == "auto" else None
+        if kind.const or const is True:
+            scope.consts.add(parameter.name)
+        elif getattr(given, "const", False) is None and (kind.name == "auto" or kind.record is not None):
+            scope.consts.add(f"?{parameter.name}")
 
     def _pack_items(self: Any, parameter: tree.Parameter, given: list[Any], outer: Scope) -> Iterator[Any]:
         for n, inner in enumerate(self.pack_scopes(parameter.type, outer) or [outer] * len(given)):
@@ -556,12 +647,19 @@ class Calls:
             if same:
                 return argument.where
         if isinstance(value, Object) and argument is not None and argument.where is not None and not self.python:
-            value = self.copy_constructed(value, argument)
+            value = self.copy_constructed(self.sliced_to(value, kind), argument)
+        lvalue = kind is not None and kind.record is None and kind.reference == "&" and not kind.const
+        if lvalue and isinstance(value, Object) and kind is not None:  # its conversion gives the reference
+            self.forget(Cell(value))
+            return Cell(Term(self.fresh(parameter.name)), kind, parameter.name, parameter.span)
         if kind is not None and kind.name not in ("auto", ""):
             value = self.converted(value, kind, parameter.span, parameter.name)
         elif isinstance(value, Array) and value.typed is None and not self.python and not (kind and kind.reference):
             value = self.decayed(value)
-        return Cell(self.copied(value), kind, parameter.name, parameter.span, len(self.frames), const)
+        made = self.copied(value)
+        if isinstance(made, Object) and made.record.ends and not (kind is not None and kind.reference):
+            self.temporaries.append((made, PASSED))
+        return Cell(made, kind, parameter.name, parameter.span, len(self.frames), const)
 
     def upcast(self: Any, value: Object, record: Record) -> Any:
         """A derived object as one of its base: the same members, the base's functions."""
@@ -616,6 +714,10 @@ class Calls:
             return self._set_bytes(arguments, one)
         if name == "exchange" and len(arguments) == 2 and isinstance(arguments[0].where, PLACES):
             old = self.copied(arguments[0].value)
+            if isinstance(old, Object) and (old.record.copies or old.record.assigns):
+                self.forget(arguments[0].where)
+                self.forget_globals()
+                return self.forgotten(old)
             self.store(arguments[0].where, arguments[1].value, one.span)
             return old
         if target is None or isinstance(target, Term):
@@ -631,7 +733,17 @@ class Calls:
                 return self.converted(given[0], own, one.span)
         made = self._unknown(one, name, templates, given, named, target)
         self._forget_unknown(name, arguments, one)
+        if isinstance(held, Object) and held.record.opaque:
+            self.forget(Cell(held.whole or held))
+        if templates and not self.python:
+            self.kept_by_library(templates, scope)
+        self.may_throw(name)
         return made
+
+    def may_throw(self: Any, name: str) -> None:
+        """A function that is not evaluated may leave by an exception."""
+        if self.tries and not _SILENT.match(name):
+            self.escape("?", Left("throw", None), {})
 
     def _argument_value(self: Any, argument: Argument) -> Any:
         value = argument.value
@@ -664,6 +776,11 @@ class Calls:
         left, right = (self.place(argument, scope) for argument in one.arguments)
         if isinstance(left, PLACES) and isinstance(right, PLACES):
             first, second = self.load(left, one.arguments[0]), self.load(right, one.arguments[1])
+            if any(isinstance(v, Object) and (v.record.copies or v.record.assigns) for v in (first, second)):
+                for place in (left, right):  # by a constructor and assignments of its own
+                    self.forget(place)
+                self.forget_globals()
+                return
             first, second = (self.copied(one, 1) if isinstance(one, Object | Part) else one for one in (first, second))
             self.store(left, second, one.span)
             self.store(right, first, one.span)
@@ -754,6 +871,9 @@ class Calls:
                 self._forget_used(value)
             elif isinstance(value, Address):
                 self.forget(value.place, integers=True, quiet=True)
+                kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
+                if isinstance(kept, Object) and kept.record.ends and self.haunting is not None:
+                    self.haunting.append(kept)
             elif isinstance(value, Pointer) and value.array is not None and not uses:
                 self.forget(Cell(value.array), integers=True, quiet=True)
             elif argument.place and argument.const is not True and not uses and isinstance(argument.where, Cell | Part):
@@ -781,7 +901,7 @@ class Calls:
             if isinstance(argument.value, Pointer) and argument.value.array is not None:
                 self.forget(Cell(argument.value.array))
         if isinstance(closure.this, Object):
-            self.forget(Cell(closure.this))
+            self.forget(Cell(closure.this.whole or closure.this))
         if closure.captured is not None:
             for cell in closure.captured.names.values():
                 self.forget(cell)
@@ -790,8 +910,9 @@ class Calls:
     # operators -------------------------------------------------------------------------------------------------------
 
     def operator(
-        self: Any, op: str, left: Any, right: Any, at: tree.Expression, arguments: list[Argument] | None = None
-    ) -> Any:
+        self: Any, op: str, left: Any, right: Any, at: tree.Expression, arguments: list[Argument] | None = None,
+        constant: bool | None = None,
+    ) -> Any:  # fmt: skip
         """What an operator that the text defines gives; None where it defines none for such operands."""
         name = f"operator{op}"
         if self.python:
@@ -803,8 +924,9 @@ class Calls:
         method = left.record.methods.get(name) if isinstance(left, Object) else None
         if isinstance(left, Part) and left.field.inner is not None:
             method = left.field.inner.methods.get(name)
-        if method is not None and (arguments is not None or len(method.functions[0].parameters) == len(given)):
-            return self.call(replace(method, this=left), given, {}, at.span)
+        counted = method is not None and len(method.functions[0].parameters) == len(given)
+        if method is not None and (arguments is not None or (counted and self._may_fit(method, given))):
+            return self.call(replace(method, this=left, constant=constant), given, {}, at.span)
         if op in ("()", "[]", "->", "=") or name not in self.operators:
             return None
         operands = [self._operand(left), *given]
@@ -828,7 +950,7 @@ class Calls:
             return Argument(inner, self.declared_kind(value, inner), True, False, where=value)
         made: Argument = self.argument_of(value)
         if isinstance(value, Object):
-            return replace(made, place=True, where=Cell(value, made.kind))
+            return replace(made, place=True, const=None, loose=True, where=Cell(value, made.kind))
         return made
 
     def _may_fit(self: Any, closure: Closure, operands: list[Argument]) -> bool:
@@ -906,6 +1028,10 @@ class Calls:
     def _method(self: Any, function: tree.Member, scope: Any, named: dict[str, Any]) -> Any:
         if not self.python and (function.owner or function.arrow):
             found = self.place(function, scope)
+            if isinstance(found, Closure):
+                inner = function.value
+                const = pointee_const(self, inner, scope) if function.arrow else const_of(self, inner, scope)
+                found = replace(found, constant=const, direct=bool(function.owner))
         else:
             whole = self.place(function.value, scope)
             value = (
@@ -916,8 +1042,8 @@ class Calls:
             if isinstance(value, Int | str | Array):
                 return Term(f"{self.words(function)}", head=function.name, arguments=(value,))
             found = self.member(whole, function.name, function.span, None)
-            if isinstance(found, Closure) and isinstance(whole, PLACES):
-                found = replace(found, constant=self.is_const(whole, scope, function.value))
+            if isinstance(found, Closure):
+                found = replace(found, constant=const_of(self, function.value, scope))
         if isinstance(found, Closure) and function.templates:
             return replace(found, templates=tuple(self.template_arguments(function.templates, scope)))
         return found
@@ -992,12 +1118,10 @@ def _declared_before(closure: Closure, at: int) -> Closure:
     return replace(closure, functions=tuple(kept), homes=tuple(closure.home(f) for f in kept))
 
 
-def _defaults_of_another(closure: Closure, function: tree.Function, count: int) -> bool:
-    """Whether a virtual function takes defaults, which are those of the class that the call names it in."""
-    this = closure.this
-    if not isinstance(this, Object) or not this.record.polymorphic or count >= len(function.parameters):
-        return False
-    return any(function.name in base.methods for base in this.record.bases)
+def _own_functions(record: Record, name: str) -> list[tree.Function]:
+    """The functions of a name that a class itself declares."""
+    found = record.methods.get(name)
+    return [f for f in found.functions if found.home(f).owner is record] if found is not None else []
 
 
 def _of_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
@@ -1050,7 +1174,7 @@ def _adjusted(pattern: tree.Type, argument: Argument) -> Kind | None:
     if pattern.reference == "&&" and len(pattern.path) == 1 and not pattern.const:
         return replace(kind, reference="&" if argument.place else "")
     if pattern.reference:
-        return replace(kind, reference="", const=kind.const and not pattern.const)
+        return replace(kind, reference="", const=(kind.const or argument.const is True) and not pattern.const)
     if kind.dims:
         return replace(kind, dims=kind.dims[1:], pointers=kind.pointers + 1, reference="")
     return replace(kind, reference="", const=kind.const and bool(kind.pointers))

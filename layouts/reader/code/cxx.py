@@ -234,9 +234,17 @@ class Lowering(Expressions):
         @cache
         def make() -> tree.Statement:
             self.depth = deep
-            return self._block(node)
+            return self._block(node) if node.type != "try_statement" else self._tried(node)
 
         return tree.Deferred(make, span=self.span(node))
+
+    def _tried(self, node: tree_sitter.Node) -> tree.Statement:
+        """The function try block of a function; of a constructor, whose members it guards too, text that may throw."""
+        if any(c.type == "field_initializer_list" for c in node.named_children):
+            text = self.text(node)
+            throws = tree.If(tree.Other("it throws"), tree.Throw(tree.Other("an exception")), None)
+            return tree.Block((tree.Unread(text, span=self.span(node)), throws), span=self.span(node))
+        return tree.Block(tuple(self._try(node, ())), span=self.span(node))
 
     def _one(self, node: tree_sitter.Node | None) -> tree.Statement | None:
         if node is None:
@@ -286,7 +294,7 @@ class Lowering(Expressions):
 
     def _each(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
-        base = self.type(type_node) if type_node else tree.Type((("auto", None),))
+        base = self.typed(node, type_node) if type_node else tree.Type((("auto", None),))
         names: tuple[str, ...] = ()
         if declarator is not None:
             base, inner = self._declared(base, declarator)
@@ -523,6 +531,9 @@ class Lowering(Expressions):
                 if next_value:
                     yield tree.Unpack(names, self.expression(next_value), bool(made.reference), span=self.span(node))
                 continue
+            if last.type == "function_declarator" and next_value is not None and node.type == "field_declaration":
+                yield from self._signature(node, inner, None, heads)  # virtual void f() = 0
+                continue
             if last.type == "function_declarator" and next_value is None:
                 arguments = self._called_like(last)
                 if arguments is None:
@@ -563,6 +574,7 @@ class Lowering(Expressions):
 
     def _function(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
+        body = body or next((c for c in node.named_children if c.type == "try_statement"), None)
         if declarator is not None:
             yield from self._signature(node, declarator, body, heads)
 
@@ -611,7 +623,7 @@ class Lowering(Expressions):
             static="static" in words,
             const=qualifiers is not None and any(self.text(c) == "const" for c in qualifiers.named_children),
             virtual="virtual" in words, deleted="delete_method_clause" in clauses,
-            explicit="explicit_function_specifier" in clauses,
+            explicit="explicit_function_specifier" in clauses, defaulted="default_method_clause" in clauses,
             qualifier=next((self.text(c) for c in inner.named_children if c.type == "ref_qualifier"), ""),
             span=self.span(node),
         )  # fmt: skip

@@ -363,11 +363,28 @@ class Expressions(Nodes):
 
     def _new(self, node: tree_sitter.Node) -> tree.Expression:
         type_node, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
-        if type_node is None or node.child_by_field_name("declarator") or node.child_by_field_name("placement"):
+        if type_node is None:
             return tree.Other(self.text(node), span=self.span(node))
-        items = tuple(self.expression(c) for c in (given.named_children if given else ()) if c.type != "comment")
+        made, sized = self.type(type_node), node.child_by_field_name("declarator")
+        dims: list[tree.Expression | None] = []
+        while sized is not None:
+            length = sized.child_by_field_name("length")
+            dims.append(self.expression(length) if length is not None else None)
+            sized = next((c for c in sized.named_children if c.type == "new_declarator"), None)
+        if dims:
+            made = tree.Type(made.path, made.pointers, made.reference, tuple(dims), made.body, span=made.span)
         braced = given is not None and given.type == "initializer_list"
-        return tree.New(self.type(type_node), items, braced, span=self.span(node))
+        where = self._given(node.child_by_field_name("placement"))
+        return tree.New(made, self._given(given), braced, given is None, where, span=self.span(node))
+
+    def _given(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
+        return tuple(self.expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
+
+    def _delete(self, node: tree_sitter.Node) -> tree.Expression:
+        inner = [c for c in node.named_children if c.type != "comment"]
+        array = any(c.type == "[" for c in node.children)
+        value = self.expression(inner[-1]) if inner else tree.Other("")
+        return tree.Delete(value, array, span=self.span(node))
 
     def _offset(self, node: tree_sitter.Node) -> tree.Expression:
         type_node, member = node.child_by_field_name("type"), node.child_by_field_name("member")
@@ -439,6 +456,7 @@ _EXPRESSIONS: dict[str, Callable[[Expressions, tree_sitter.Node], tree.Expressio
     **dict.fromkeys("sizeof_expression alignof_expression".split(), Expressions._sizeof),
     "fold_expression": Expressions._fold,
     "new_expression": Expressions._new,
+    "delete_expression": Expressions._delete,
     "offsetof_expression": Expressions._offset,
     "parameter_pack_expansion": Expressions._pack,
     "user_defined_literal": Expressions._user_literal,

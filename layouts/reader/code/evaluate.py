@@ -269,7 +269,7 @@ def _evaluated(
             machine.loops.clear()
             for list_ in (machine.log, machine.branches, machine.gone, machine.targets, machine.tries):
                 list_.clear()
-            machine.nested = 0
+            machine.nested, machine.haunting = 0, []
     return Evaluation(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), tuple(unfinished), is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
@@ -362,6 +362,7 @@ def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None,
     if function.name == owner.name:
         machine.construct_entry(own, home, this, record)
         return
+    this.loose = True
     if record.fields is not None:
         this = Term("this", kind)
     else:

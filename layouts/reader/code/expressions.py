@@ -16,10 +16,11 @@ from layouts.reader.code.known import CONSTANTS, LIMITS, MEMBERS
 from layouts.reader.code.lookup import find_name
 from layouts.reader.code.naming import Naming
 from layouts.reader.code.operators import Operators
-from layouts.reader.code.paths import Escape, Paths
-from layouts.reader.code.places import PLACES, Places, pointee
+from layouts.reader.code.paths import Escape, Left, Paths
+from layouts.reader.code.places import Places, pointee
 from layouts.reader.code.records import measured
 from layouts.reader.code.values import (
+    PLACES,
     VOID,
     Address,
     Array,
@@ -28,15 +29,17 @@ from layouts.reader.code.values import (
     Enumeration,
     Kind,
     Object,
+    Overlay,
     Pack,
     Pointer,
+    Record,
     Referred,
     Scope,
     Template,
     Term,
     short,
 )
-from layouts.reader.code.word import Int, Linear, Span, free
+from layouts.reader.code.word import Int, Linear, Span, free, symbol
 
 MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
@@ -44,6 +47,7 @@ _TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode", re.I)
 MOST_KEPT = 64  # items of an array that is kept with a call
 
 
+_THROWS = re.compile(r"\bthrow\b")
 _ADDRESS = re.compile(r"addr|desc|enc|int|u32|u64|off|base|lo(?:w)?$|start", re.I)  # a number by its name
 
 
@@ -76,6 +80,8 @@ class Frame:
     start: int = 0
     depth: int = 0
     targets: list[Any] = field(default_factory=list)
+    single: bool = False  # whether it has one return
+    scope: Scope | None = None  # of the statement that is being run
 
 
 class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
@@ -184,6 +190,8 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
                 return self._fold(one, scope)
             case tree.New():
                 return self._new(one, scope)
+            case tree.Delete():
+                return self.delete(one, scope)
             case tree.OffsetOf():
                 record = self.kind(one.type, scope).record
                 found = measured(self, record).offsets.get(one.member) if record is not None else None
@@ -201,6 +209,8 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
             case tree.Table(items=items):
                 return {self.key(self.value(k, scope)): self.value(v, scope) for k, v in items}
             case tree.Other(text=text):
+                if self.tries and _THROWS.search(text):
+                    self.escape("?", Left("throw", None), {})
                 return Term(text, span=one.span)
             case _:
                 return Term(self.words(one), span=one.span)
@@ -232,7 +242,11 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
             converts = any(name.startswith("operator ") for name in given.record.methods)
             if not converts and given.record.bits not in (0, kind.whole.bits):
                 return Term(self.words(one), kind, span=one.span)
-        return self.converted(given, kind, one.span)
+        self.casting, before = True, self.casting
+        try:
+            return self.converted(given, kind, one.span)
+        finally:
+            self.casting = before
 
     def _misread_cast(self, one: tree.Cast, scope: Scope) -> tree.Binary | None:
         """(name) + 1, which the grammar reads as a cast of +1 to a type."""
@@ -247,6 +261,7 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
     def _lambda(self, one: tree.Lambda, scope: Scope) -> Closure:
         """A lambda with copies of what it captures by value, as it is made."""
         inner = Scope(scope, "lambda")
+        inner.consts.add("(new)")
         named = {capture.name: capture for capture in one.captures}
         if one.default == "=":
             for name in used_names(one.function):
@@ -254,7 +269,7 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
                 member = "this" in home.names  # [=] captures `this`, not what it points to
                 local = isinstance(found, PLACES) and home.owner != "namespace" and name not in named and not member
                 if local and name != "this":
-                    value = self.copied(self.load(found, one), 1)
+                    value = self._captured(self.load(found, one))
                     inner.names[name] = Cell(value, None, name, one.span, -1)
         for capture in one.captures:
             if capture.name == "*this":
@@ -268,28 +283,72 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
             if capture.value is not None:
                 place = self.place(capture.value, scope) if capture.by_reference else None
                 value = place if isinstance(place, PLACES) else Cell(
-                    self.copied(self.value(capture.value, scope)), None, capture.name, capture.span, -1
+                    self._captured(self.value(capture.value, scope)), None, capture.name, capture.span, -1
                 )  # fmt: skip
                 inner.names[capture.name] = value
             elif not capture.by_reference:
                 found = find_name(scope, capture.name)[0]
                 if isinstance(found, PLACES):
-                    value = self.copied(self.load(found, one), 1)
+                    value = self._captured(self.load(found, one))
                     kind = found.kind if isinstance(found, Cell) else None
                     inner.names[capture.name] = Cell(value, kind, capture.name, capture.span, -1)
         return Closure((one.function,), scope, captured=inner)
 
+    def _captured(self, value: Any) -> Any:
+        """A copy that a lambda keeps. Where it is destroyed is not followed."""
+        if isinstance(value, Object) and value.record.ends and self.haunting is not None:
+            self.haunting.append(value)
+        if isinstance(value, Object) and value.held and value.record.copies:
+            return self.copied(value)
+        return self.copied(value, 1 if not isinstance(value, Object) or value.held else 0)
+
     def _new(self, one: tree.New, scope: Scope) -> Any:
         kind = self.kind(one.type, scope)
+        places = [self.pointee_of(self.value(where, scope), one) for where in one.placement]
+        for place in places:  # what stood there is no more
+            self.forget(place)
+        if self.allocates("new", kind.record):
+            self.forget_all(scope)
+        if kind.dims:
+            return self._new_array(one, kind, scope)
         if one.braced:
             value = self.initial(tree.Items(tuple(("", a) for a in one.arguments)), kind, scope, "")
+        elif one.bare:
+            value = self.default(kind, self.fresh("new"))
         else:
             given = self.arguments(tree.Call(tree.Other(""), one.arguments), scope)
             if kind.record is not None and not kind.pointers:
                 value = self.constructed(self.instance(kind.record, ""), given)
             else:
                 value = self.construct(kind, [argument.value for argument in given], one, scope)
-        return Address(Cell(value, kind, "new", one.span))
+        if isinstance(value, Object):
+            value.held = True
+            for place in places:
+                inner = place.place if isinstance(place, Overlay) else place
+                old = inner.value if isinstance(inner, Cell) else None
+                if isinstance(inner, Cell) and isinstance(old, Object) and old.record is value.record:
+                    self.put(inner, value)
+                    return Address(place)
+        return Address(Cell(value, kind, "new", one.span, born=0))
+
+    def allocates(self, word: str, record: Record | None) -> bool:
+        """Whether the text has an operator new or delete of its own for a class."""
+        own = record.methods if record is not None else {}
+        return f"operator{word}" in own or find_name(self.globals, f"operator{word}")[0] is not None
+
+    def _new_array(self, one: tree.New, kind: Kind, scope: Scope) -> Any:
+        name = self.fresh("new")
+        if one.bare:
+            value = self.default(kind, name)
+        else:
+            value = self.initial(tree.Items(tuple(("", a) for a in one.arguments)), kind, scope, name)
+        element = replace(kind, dims=kind.dims[1:])
+        if isinstance(value, Array):
+            value.name = name
+            return self.decayed(value)
+        if element.record is not None and element.record.begins:
+            self.forget_all(scope)  # so many constructors
+        return Pointer(symbol(name), element)
 
     def _fold(self, one: tree.Fold, scope: Scope) -> Any:
         """(pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
@@ -373,6 +432,7 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
     def this_of(self, scope: Scope) -> Any:
         return this_of(scope)
 
+    delete: Any
     execute: Any
     merge: Any  # given by Machine
 

@@ -83,7 +83,9 @@ class Finding:
         self.nested = 0
         self.frames: list[Any] = []
         self.loops: list[tuple[str, Int]] = []
-        self.temporaries: list[Any] = []  # objects that the statement has made
+        self.temporaries: list[tuple[Any, str]] = []  # objects that the expression has made, and how they end
+        self.haunting: list[Any] | None = []  # objects of which it is not known when they end, None: it may be any
+        self.haunted = False  # whether these are being looked at
         self.log: list[tuple[Cell, Any]] = []  # what each write took the place of
         self.branches: list[int] = []  # where the log stood when the branches that are being followed began
         self.gone: list[Any] = []  # the paths that left and have not been joined

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from layouts.reader.code.values import Closure, Enumeration, Kind, Namespace, Scope, Template, Term
+from layouts.reader.code.values import Cell, Closure, Enumeration, Kind, Namespace, Record, Scope, Template, Term
 
 Wanted = Callable[[Any, Scope], bool]  # a value, and the scope that has it
 AMBIGUOUS = Term("an ambiguous name")
@@ -26,6 +26,7 @@ def find_name(scope: Scope, name: str, wanted: Wanted = lambda value, home: True
     """
     shown: list[tuple[Scope, Scope]] = []  # (where names appear, the namespace they are of)
     inner: Scope | None = scope
+    below: Any = None  # a class around the name that has a base that is not in the text
     while inner is not None:
         found = [(inner.names[name], inner)] if name in inner.names else []
         if inner.using:
@@ -34,10 +35,21 @@ def find_name(scope: Scope, name: str, wanted: Wanted = lambda value, home: True
             if where is inner:
                 found += _in_namespace(used, name, {id(inner)})
         chosen = _chosen([one for one in found if wanted(*one)]) if found else None
+        if chosen is not None and _hidden(chosen[0], below):
+            return Term(f"{below.name}::{name}"), inner
         if chosen is not None:
             return chosen
+        if isinstance(inner.owner, Record) and inner.owner.opaque:
+            below = inner.owner
         inner = inner.parent
     return None, scope
+
+
+def _hidden(value: Any, below: Record | None) -> bool:
+    """Whether a base that is not in the text may have a member of the name."""
+    if below is None:
+        return False
+    return isinstance(value, Cell) or (below.of_std and isinstance(value, Closure))
 
 
 def find_in(scope: Scope, name: str) -> tuple[Any, Scope]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from layouts.reader.code import tree
+from layouts.reader.code.constness import const_of
 from layouts.reader.code.lookup import find_name
 from layouts.reader.code.paths import Escape, Journal, Left, Target
-from layouts.reader.code.places import PLACES
-from layouts.reader.code.values import Array, Cell, Part, Scope, Term
+from layouts.reader.code.values import PLACES, Array, Cell, Object, Part, Scope, Term
 from layouts.reader.code.word import Int, free
 from layouts.reader.code.writes import Summaries, nodes_of, root_of
 
@@ -41,6 +41,7 @@ class Loops:
         few, turn, whole, told = self._turns(), 0, False, True
         most = MOST_QUIET if not self.python else few
         kept, budget = self._kept(), min(self.left // 3, MOST_SPENT)
+        inner = scope
         first = len(self.log)
         left: Left | None = None
         target = Target(True, len(self.branches))
@@ -50,11 +51,13 @@ class Loops:
         try:
             while True:
                 if one.condition is not None and not (one.late and not turn):
-                    goes_on = self.truth(self.value(one.condition, scope))
+                    inner = Scope(scope)
+                    goes_on = self.decided(one.condition, inner)[1]
                     if goes_on is None:
                         most, told = min(most, self._free_turns()), False
                         self.endless.add(variable.name if variable is not None else "")
                     elif not goes_on:
+                        self._leave_block(inner, None)
                         whole = told
                         break
                 elif one.condition is None and variable is None and self.python:
@@ -63,15 +66,16 @@ class Loops:
                     break
                 if variable is not None:
                     self.loops[-1] = (variable.name, self.whole(variable.value))
-                left = self.execute(one.body, scope)
+                left = self.execute(one.body, inner)
                 self.rejoin(target.continues)
                 if left is not None and left.word == "continue":
                     left = None
+                self._leave_block(inner, left)
                 if left is not None:
                     whole = told
                     break
                 if one.step is not None:
-                    self.drop(one.step, scope)
+                    self.whole_expression(lambda: self.drop(one.step, scope), one.step.span)
                 turn += 1
                 if not told and turn >= 2 and self._kept() == kept:
                     break
@@ -88,6 +92,7 @@ class Loops:
         if not whole:
             self._left_open(one, journal, scope, told)
             self._may_return(one)
+        self._leave_block(scope, left)
         return left
 
     def _may_return(self, one: tree.Statement) -> None:
@@ -182,6 +187,7 @@ class Loops:
                 self.rejoin(target.continues)
                 if left is not None and left.word == "continue":
                     left = None
+                self._leave_block(inner, left)
                 if left is not None:
                     whole = True
                     break
@@ -206,13 +212,20 @@ class Loops:
                 self.loops[-1] = (first, value)
             if cell is not None:
                 scope.names[first] = cell
+                const = (one.type is not None and one.type.const) or const_of(self, one.values, scope)
+                if const is not False:
+                    scope.consts.add(first if const else f"?{first}")
             elif self.python:
                 self.assign_name(first, value, scope, one.span)
             else:
                 kind = self.kind(one.type, scope) if one.type is not None and one.type.name != "auto" else None
                 kind = replace(kind, reference="") if kind is not None else None
+                if isinstance(value, Object) and value.record.copies:
+                    value = self.copy_constructed(value, self.argument_in(one.values, scope, value))
                 made = self.copied(self.converted(value, kind, one.span, first) if kind is not None else value)
                 made_cell = scope.names[first] = Cell(made, kind, first, one.span, len(self.frames))
+                if isinstance(made, Object) and made.record.ends:
+                    scope.names["(destroyed)"] = (made_cell,)
                 self.note(made_cell, one.span)
             return
         for place, name in enumerate(one.names):
@@ -267,6 +280,11 @@ class Loops:
     converted: Any
     copied: Any
     note: Any
+    decided: Any
+    _leave_block: Any
+    whole_expression: Any
+    copy_constructed: Any
+    argument_in: Any
 
 
 def _arrays(scope: Scope) -> list[tuple[str, Array]]:

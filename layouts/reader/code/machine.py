@@ -13,15 +13,17 @@ from layouts.c_integers import BOOL, INT, ULONG, IntegerType, enumeration_type, 
 from layouts.reader.code import tree
 from layouts.reader.code.assembling import Assembling
 from layouts.reader.code.calling import is_move
+from layouts.reader.code.constness import const_of
 from layouts.reader.code.expressions import Expressions
+from layouts.reader.code.lifetimes import Lifetimes, has_name
 from layouts.reader.code.lookup import find_in, find_name, open_namespace
 from layouts.reader.code.loops import Loops
 from layouts.reader.code.overloads import Argument, Candidate
 from layouts.reader.code.paths import Escape, Journal, Left, ThrownError
-from layouts.reader.code.places import PLACES
 from layouts.reader.code.records import layout_of, merged_declarations
 from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
+    PLACES,
     Address,
     Array,
     Blurred,
@@ -51,7 +53,7 @@ _READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm state
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-class Machine(Expressions, Loops, Assembling):
+class Machine(Lifetimes, Expressions, Loops, Assembling):
     """One text's evaluation."""
 
     # statements ------------------------------------------------------------------------------------------------------
@@ -68,19 +70,28 @@ class Machine(Expressions, Loops, Assembling):
                 if label is None:
                     break
                 at, left = label, None
-        self._destroy(scope)
+        self._leave_block(scope, left)
         return left
+
+    def _leave_block(self, scope: Scope, left: Left | None) -> None:
+        if left is not None and left.word == "return" and isinstance(left.value, Object):
+            self.release(scope, left.value)
+        self.destroy_variables(scope)
 
     def execute(self, one: tree.Statement, scope: Scope) -> Left | None:
         self.spend()
         if self.python:
             return self._execute(one, scope)
+        self.frames[-1].scope = scope
         made = len(self.temporaries)
         try:
             left = self._execute(one, scope)
-            self._destroy_temporaries(made, one.span)
+            self.destroy_temporaries(made, one.span, left.value if left is not None else None)
+            if self.haunting != []:
+                self.haunt(scope)
             return left
         except ThrownError as thrown:
+            self.abandon(made, one.span)
             return Left("throw", thrown.value)
         finally:
             del self.temporaries[made:]
@@ -123,7 +134,7 @@ class Machine(Expressions, Loops, Assembling):
             case tree.Throw(value=value):
                 if value is None:
                     return Left("throw", self.caught.value if self.caught is not None else None)
-                return Left("throw", self.copied(self.value(value, scope)))
+                return Left("throw", self._thrown(value, scope))
             case tree.Try():
                 return self._try(one, scope)
             case tree.Unread():
@@ -156,6 +167,10 @@ class Machine(Expressions, Loops, Assembling):
             result = self.value(value, scope)
         elif frame.refers:
             place = self.place(value, scope)
+            inner = self.load(place, value) if isinstance(place, PLACES) else None
+            record = frame.returns.record if frame.returns is not None else None
+            if isinstance(inner, Object) and record is not None and inner.record is not record:
+                place = Cell(self.upcast(inner, record), frame.returns)
             return Left("return", Referred(place) if isinstance(place, PLACES) else place)
         else:
             result = self.initial(value, frame.returns, scope, frame.name)
@@ -163,15 +178,37 @@ class Machine(Expressions, Loops, Assembling):
                 result = self.decayed(result)
             if frame.returns is not None and result is not None:
                 result = self.converted(result, frame.returns, value.span, frame.name)
-            found = find_name(scope, value.last) if isinstance(value, tree.Name) else (None, scope)
-            if isinstance(result, Object) and found[1].owner == "function":  # a parameter is copied, a local is not
-                result = self.copy_constructed(result, self.argument_of_place(result))
-            result = self.copied(result)
-            if isinstance(result, Object):
-                result.held = False  # nobody has it yet
+            made = isinstance(result, Object)
+            result = self._returned_object(result, value, scope) if made else self.copied(result)
         if frame.entry:
             self.notice(result, frame.name, value.span)
         return Left("return", result)
+
+    def _returned_object(self, value: Object, at: tree.Expression, scope: Scope) -> Any:
+        """The object that a function gives: of a variable of its own the very object, which compilers do not copy where
+        all returns name it; a parameter is moved, all else that has a name is copied.
+        """
+        found, home = find_name(scope, at.last) if isinstance(at, tree.Name) else (None, scope)
+        within = _in_function(scope, home) and isinstance(found, Cell) and found.value is value
+        if not value.held and not has_name(at):
+            result: Any = self.copied(value)
+        elif within and home.owner != "function" and not any(c is found for c in self.lasting.values()):
+            several = (value.record.copies or value.record.ends) and not self.frames[-1].single
+            result = self._lost_copy(value) if several else value
+        elif value.record.copies:
+            moved = within or is_move(at)
+            result = self.copy_constructed(value, replace(self.argument_of_place(value), place=not moved, const=None))
+        else:
+            result = self.copied(value, 1)
+        if isinstance(result, Object):
+            result.held = False  # nobody has it yet
+        return result
+
+    def _lost_copy(self, value: Object) -> Object:
+        """A copy of which it is not known how it is made."""
+        self.perhaps(lambda: self.destroy(value, (0, 0)))
+        self.forget_globals()
+        return self.forgotten(self.instance(value.record, value.store.name))
 
     def finish(self, left: Left | None, scope: Scope) -> Any:
         """The value that a function ends with, its conditional returns joined; ThrownError where it throws."""
@@ -237,6 +274,8 @@ class Machine(Expressions, Loops, Assembling):
             else:
                 return
         known = scope.names.get(name)
+        if isinstance(known, Template) and isinstance(known.decl, tree.Struct) and one.body is None:
+            return  # a deduction guide
         others = known.functions if isinstance(known, Closure) and not one.python else ()
         functions = merged_declarations([*others, one]) if others else (one,)
         scope.names[name] = Closure(functions, scope)
@@ -386,9 +425,9 @@ class Machine(Expressions, Loops, Assembling):
             kind = replace(kind, dims=(count, *kind.dims[1:]))
         elif kind is not None and kind.dims and isinstance(value, str):
             value = self.text_array(value, kind, one.name)
-        if isinstance(value, Object) and not self.python and one.value is not None and _names_object(one.value):
-            moved = self._argument_in(one.value, scope) if is_move(one.value) else self.argument_of_place(value)
-            value = self.copy_constructed(value, moved)
+        if isinstance(value, Object) and not self.python and one.value is not None and has_name(one.value):
+            moved = self.argument_in(one.value, scope, value)
+            value = self.copy_constructed(self.sliced_to(value, kind), moved)
         if kind is not None and not named_auto:
             value = self.converted(value, kind, one.span, one.name)
         elif isinstance(value, Array) and value.typed is None and not self.python and _decays(one):
@@ -404,6 +443,8 @@ class Machine(Expressions, Loops, Assembling):
             scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), cell)
         if one.value is not None or one.arguments is not None:
             self.note(cell, one.span)
+        if kind is not None and kind.record is None and kind.arguments and not kind.pointers and not self.python:
+            self.kept_by_library((kind,), scope)
 
     def _constructed_from(self, one: tree.Declare, kind: Kind | None, scope: Scope) -> Any:
         assert one.arguments is not None
@@ -424,6 +465,7 @@ class Machine(Expressions, Loops, Assembling):
         if cell is None:
             self._declare(replace(one, lasting=False), scope)
             found = scope.names.get(one.name)
+            scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not found)
             if isinstance(found, Cell):
                 self.lasting[key] = found
                 found.born = 0  # it outlives the branch that it is made in
@@ -436,7 +478,12 @@ class Machine(Expressions, Loops, Assembling):
     def _refer(self, one: tree.Declare, kind: Kind, scope: Scope) -> None:
         """A reference: another name of a place, or of a value that lives as long."""
         assert one.value is not None
+        first = len(self.temporaries)
         place = self.place(one.value, scope) if not isinstance(one.value, tree.Items) else None
+        for value, _ in self.temporaries[first:] if isinstance(place, PLACES) else ():
+            if not value.held and self.haunting is not None:  # it may live as long as the reference
+                value.held = True
+                self.haunting.append(value)
         if isinstance(place, Referred):
             place = place.place
         if isinstance(place, PLACES):
@@ -448,42 +495,28 @@ class Machine(Expressions, Loops, Assembling):
                 return
             if isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
                 scope.names[one.name] = Cell(self.upcast(value, kind.record), kind, one.name, one.span)
+                if kind.const:
+                    scope.consts.add(one.name)
                 return
             if alike:
                 scope.names[one.name] = place
-                if kind.const and not kind.pointers:
+                if (kind.const and not kind.pointers) or (kind.name == "auto" and const_of(self, one.value, scope)):
                     scope.consts.add(one.name)
+                elif kind.name == "auto" and const_of(self, one.value, scope) is None:
+                    scope.consts.add(f"?{one.name}")
+                return
+            if isinstance(value, Object) and kind.reference == "&" and not kind.const:  # its conversion refers to it
+                self.forget(place)
+                scope.names[one.name] = Cell(Term(self.fresh(one.name)), None, one.name, one.span)
                 return
             place = value
         elif isinstance(one.value, tree.Items):
             place = self.initial(one.value, replace(kind, reference=""), scope, one.name)
         made = self.converted(place, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else place
-        scope.names[one.name] = Cell(self.copied(made), None, one.name, one.span, len(self.frames), kind.const)
-
-    def _destroy(self, scope: Scope) -> None:
-        """Run the destructors of what a block made, the last first."""
-        for cell in reversed(scope.names.pop("(destroyed)", ())):
-            self.destroy(cell.value, cell.span)
-
-    def _destroy_temporaries(self, first: int, span: tuple[int, int]) -> None:
-        """Run the destructors of the objects that a statement has made and nothing has kept, the last first."""
-        for value in reversed(self.temporaries[first:]):
-            if not value.held:
-                self.destroy(value, span)
-
-    def destroy(self, value: Any, span: tuple[int, int]) -> None:
-        """Run the destructor of an object, then those of its members, the last first."""
-        if isinstance(value, Array):
-            for cell in reversed(value.cells):
-                self.destroy(cell.value, span)
-        elif isinstance(value, Object):
-            own = value.record.methods.get(f"~{value.record.name}")
-            if own is not None:
-                self.call(replace(own, this=value), [], {}, span)
-            if any(has_destructor(base) for base in value.record.bases):
-                self.forget_globals()
-            for cell in reversed(value.members.values()):
-                self.destroy(cell.value, span)
+        cell = Cell(self.copied(made), None, one.name, one.span, len(self.frames), kind.const)
+        scope.names[one.name] = cell
+        if _is_destroyed(cell.value):  # a temporary lives as long as the reference
+            scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), cell)
 
     def _unpack(self, one: tree.Unpack, scope: Scope) -> None:
         value: Any = None
@@ -491,6 +524,7 @@ class Machine(Expressions, Loops, Assembling):
             value = self.place(one.value, scope)
             value = value.place if isinstance(value, Referred) else value
             inner = self.load(value, one.value) if isinstance(value, PLACES) else value
+            scope.consts |= {f"?{name}" for name in one.names}
             for n, name in enumerate(one.names):
                 item = self.item_place(inner, n)
                 scope.names[name] = item if isinstance(item, PLACES) else Cell(self.item(inner, n, one.span))
@@ -502,6 +536,7 @@ class Machine(Expressions, Loops, Assembling):
                 self.assign_name(name, item, scope, one.span)
             else:
                 cell = scope.names[name] = Cell(item, None, name, one.span, len(self.frames))
+                scope.consts.add(f"?{name}")
                 self.note(cell, one.span)
 
     def item_place(self, value: Any, at: int) -> Any:
@@ -534,13 +569,26 @@ class Machine(Expressions, Loops, Assembling):
         inner = Scope(scope)
         if one.start is not None:
             self.execute(one.start, inner)
-        asked = self.value(one.condition, inner)
-        condition = self.truth(asked)
+        asked, condition = self.decided(one.condition, inner)
         if condition is not None:
             chosen = one.yes if condition else one.no
-            return self.execute(chosen, inner) if chosen is not None else None
-        text = self.condition_text(asked, one.condition)
-        return self.alternatives([(text, self._branch(one.yes, inner)), (f"!({text})", self._branch(one.no, inner))])
+            left = self.execute(chosen, inner) if chosen is not None else None
+        else:
+            text = self.condition_text(asked, one.condition)
+            branches = [(text, self._branch(one.yes, inner)), (f"!({text})", self._branch(one.no, inner))]
+            left = self.alternatives(branches)
+        self._leave_block(inner, left)
+        return left
+
+    def decided(self, one: tree.Expression, scope: Scope) -> tuple[Any, bool | None]:
+        """The value of a condition, and whether it holds."""
+
+        def run() -> tuple[Any, bool | None]:
+            asked = self.value(one, scope)
+            return asked, self.truth(asked)
+
+        result: tuple[Any, bool | None] = self.whole_expression(run, one.span)
+        return result
 
     def _branch(self, body: tree.Statement | None, scope: Scope) -> Callable[[], Left | None]:
         return lambda: self.execute(body, Scope(scope)) if body is not None else None
@@ -595,7 +643,13 @@ class Machine(Expressions, Loops, Assembling):
         outer = Scope(scope)
         if one.start is not None:
             self.execute(one.start, outer)
-        value = number(self.value(one.value, outer))
+        left = self._switched(one, outer)
+        self._leave_block(outer, left)
+        return left
+
+    def _switched(self, one: tree.Switch, outer: Scope) -> Left | None:
+        asked = self.whole_expression(lambda: self.value(one.value, outer), one.value.span)
+        value = number(self._as_number(asked) if not self.python else asked)
         tests = [None if test is None else number(self.value(test, outer)) for test, _ in one.cases]
         default = next((n for n, (test, _) in enumerate(one.cases) if test is None), None)
         known = value.known if value is not None else None
@@ -627,7 +681,7 @@ class Machine(Expressions, Loops, Assembling):
                     break
         finally:
             self.targets.pop()
-            self._destroy(inner)
+            self.destroy_variables(inner)
         return self.after_breaks(target.breaks, left, True)
 
     def after_breaks(self, breaks: list[Escape], left: Left | None, ends: bool) -> Left | None:
@@ -677,11 +731,11 @@ class Machine(Expressions, Loops, Assembling):
         unsure: list[tuple[tree.Parameter | None, tree.Statement]] = []
         for handler in one.handlers:
             parameter = handler[0]
-            if parameter is None or parameter.type is None or not parameter.type.path:
+            if parameter is None or parameter.type is None or parameter.type.name in ("", "..."):
                 fits: bool | None = True
             else:
                 wanted = self.kind(parameter.type, scope)
-                fits = None if kind is None else _same_or_base(kind, wanted)
+                fits = None if kind is None else _same_or_base(kind, wanted, self.text)
             if fits and not unsure:
                 return self._handler(handler, left.value, scope)()
             if fits is not False:
@@ -701,15 +755,47 @@ class Machine(Expressions, Loops, Assembling):
                 kind = self.kind(parameter.type, scope) if parameter.type else None
                 if value is None:
                     self.caught.value = self.symbolic(kind, self.fresh(parameter.name))
-                self.caught.kind = replace(kind, reference="") if kind is not None else None
-                own = kind is None or not kind.reference
-                inner.names[parameter.name] = replace(self.caught, name=parameter.name) if own else self.caught
+                bare = replace(kind, reference="") if kind is not None else None
+                inner.names[parameter.name] = self._caught_variable(self.caught, kind, bare, parameter.name)
+                if kind is not None and kind.const and not kind.pointers:
+                    inner.consts.add(parameter.name)
+            elif value is None:
+                self.caught.value = None
+            thrown = self.caught.value
             try:
-                return self.execute(handler[1], inner)
+                left = self.execute(handler[1], inner)
+                self._leave_block(inner, left)
+                if isinstance(thrown, Object) and thrown.record.ends:
+                    self.perhaps(lambda: self.destroy(thrown, (0, 0)))
+                return left
             finally:
                 self.caught = before
 
         return run
+
+    def _caught_variable(self, caught: Cell, kind: Kind | None, bare: Kind | None, name: str) -> Cell:
+        """The variable of a handler: the exception itself, as its base; a copy of it where it is no reference."""
+        value = caught.value
+        if (
+            isinstance(value, Object)
+            and bare is not None
+            and bare.record is not None
+            and value.record is not bare.record
+        ):
+            value = self.upcast(value, bare.record)
+        if kind is not None and kind.reference:
+            return caught if value is caught.value else Cell(value, bare, name)
+        if isinstance(value, Object):
+            value = self.copy_constructed(value, self.argument_of_place(value))
+            value.held = value.held or value is caught.value or value.whole is not None
+        return Cell(self.copied(value), bare, name)
+
+    def _thrown(self, one: tree.Expression, scope: Scope) -> Any:
+        """An exception: a copy of what is thrown, of which it is not known whether it is copied or moved."""
+        value = self.value(one, scope)
+        if isinstance(value, Object) and value.held and value.record.copies:
+            value = self.copy_constructed(value, replace(self.argument_of_place(value), const=None, loose=True))
+        return self.copied(value)
 
     def lose_control(self, changed: Journal) -> None:
         """A goto under a condition that the text leaves open: what the function writes is not known from here on."""
@@ -837,6 +923,35 @@ class Machine(Expressions, Loops, Assembling):
                     if isinstance(value, Cell) and not value.const:
                         self._forget_cell(value, True)
 
+    def forget_all(self, scope: Scope) -> None:
+        """Forget every variable that can be named here or in a calling function, and those that every function may
+        write.
+        """
+        for cell in self._variables(scope):
+            self.forget(cell, integers=True)
+        self.forget_globals()
+
+    def _variables(self, scope: Scope) -> list[Cell]:
+        """The variables that can be named here and in the calling functions."""
+        found: dict[int, Cell] = {}
+        for inner in (scope, *(frame.scope for frame in self.frames if frame.scope is not None)):
+            for one in inner.chain():
+                if one.owner == "namespace":
+                    break
+                found.update((id(cell), cell) for cell in list(one.names.values()) if isinstance(cell, Cell))
+        return list(found.values())
+
+    def forget_alike(self, this: Any, function: tree.Function | None) -> None:
+        """A function of an object that is not known may write any object of its class, and what that refers to."""
+        kind = this.kind if isinstance(this, Term) else getattr(this, "element", None)
+        record = kind.record if kind is not None else None
+        scope = self.frames[-1].scope or self.globals
+        if function is not None and function.const and not function.virtual:
+            return
+        cells = [*self._variables(scope), *(c for c in self.globals.names.values() if isinstance(c, Cell))]
+        if any(_has_object(cell.value, record) for cell in cells):
+            self.forget_all(scope)
+
     def fresh(self, name: str) -> str:
         """A name for a value that is not known and may differ from all before."""
         count = self.renewed[name] = self.renewed.get(name, 0) + 1
@@ -883,14 +998,20 @@ def _decays(one: tree.Declare) -> bool:
     return one.type is not None and not isinstance(one.value, tree.Items)
 
 
-def _names_object(one: tree.Expression | None) -> bool:
-    """Whether an expression is the name of an object, so that a variable gets a copy of it."""
-    return isinstance(one, tree.Name | tree.Member | tree.Index) or (one is not None and is_move(one))
+def _has_object(value: Any, record: Record | None) -> bool:
+    if isinstance(value, Array):
+        return bool(value.cells) and _has_object(value.cells[0].value, record)
+    return isinstance(value, Object) and record is not None and value.record.descends(record)
 
 
-def has_destructor(record: Record) -> bool:
-    """Whether a class, a base or a member of it has a destructor of its own."""
-    return f"~{record.name}" in record.methods or any(map(has_destructor, record.bases))
+def _in_function(scope: Scope, home: Scope) -> bool:
+    """Whether a scope is one of the function's that another stands in."""
+    for one in scope.chain():
+        if one is home:
+            return True
+        if one.owner == "function":
+            return False
+    return False
 
 
 def _is_destroyed(value: Any) -> bool:
@@ -898,7 +1019,7 @@ def _is_destroyed(value: Any) -> bool:
         return bool(value.cells) and _is_destroyed(value.cells[0].value)
     if not isinstance(value, Object):
         return False
-    return has_destructor(value.record) or any(_is_destroyed(cell.value) for cell in value.members.values())
+    return value.record.ends
 
 
 def _label(body: Sequence[tree.Statement], left: Left) -> int | None:
@@ -921,7 +1042,24 @@ def _same(one: Kind, two: Kind) -> bool:
     return same_type(*bare) is not False
 
 
-def _same_or_base(kind: Kind, wanted: Kind) -> bool | None:
-    if kind.record is not None and wanted.record is not None:
-        return kind.record.descends(wanted.record)
-    return same_type(replace(kind, const=False, reference=""), replace(wanted, const=False, reference=""))
+def _same_or_base(kind: Kind, wanted: Kind, text: str) -> bool | None:
+    """Whether a handler takes an exception: its type, or a base of it that is public and no more than once there."""
+    if kind.record is None or wanted.record is None or kind.pointers or wanted.pointers:
+        return same_type(replace(kind, const=False, reference=""), replace(wanted, const=False, reference=""))
+    if kind.record is wanted.record:
+        return True
+    ways = _ways(kind.record, wanted.record)
+    if kind.record.opaque and not ways:
+        return None
+    heads = [text[slice(*one.decl.span)].partition("{")[0] for one in _derived(kind.record) if one.decl is not None]
+    if ways == 1 and any(re.search(r"\b(?:private|protected|class)\b", head) for head in heads):
+        return None
+    return ways == 1
+
+
+def _ways(record: Record, base: Record) -> int:
+    return sum(1 if one is base else _ways(one, base) for one in record.bases)
+
+
+def _derived(record: Record) -> list[Record]:
+    return [record, *(inner for one in record.bases for inner in _derived(one))]

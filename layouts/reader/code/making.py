@@ -6,10 +6,13 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from layouts.c_integers import INT, LONG, ULONG, IntegerType
+from layouts.c_integers import BOOL, INT, LONG, ULONG, IntegerType
 from layouts.reader.code import calls, tree, word
+from layouts.reader.code.constness import const_of
 from layouts.reader.code.known import FIELDS_UNION, union_alike
-from layouts.reader.code.overloads import Candidate
+from layouts.reader.code.lifetimes import MADE, has_name, may_copy, own_members
+from layouts.reader.code.overloads import Argument, Candidate
+from layouts.reader.code.paths import ThrownError
 from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
     VOID,
@@ -19,9 +22,11 @@ from layouts.reader.code.values import (
     Closure,
     Kind,
     Object,
+    Overlay,
     Part,
     Pointer,
     Record,
+    Referred,
     Scope,
     Term,
     number,
@@ -61,6 +66,8 @@ class Making:
         """Return a new object before its constructor: integers 0, other members symbols of their names."""
         bits = IntegerType(record.name, record.bits or 64, False, 9)
         made = Object(record, Cell(Int(0, bits), None, name or record.name, frame=len(self.frames)))
+        if record.ends and not self.python:
+            self.temporaries.append((made, MADE))
         if record.fields is None and not record.python:
             for member, declared in record.members.items():
                 kind = self.kind(declared.type, record.homes.get(member, record.scope)) if declared.type else None
@@ -71,15 +78,6 @@ class Making:
                 else:
                     value = self.default(kind, own)
                 made.members[member] = Cell(value, kind, own, declared.span)
-        return made
-
-    def copy_constructed(self, value: Object, argument: Any) -> Object:
-        """A copy of an object that a variable holds, by the constructor that its class has for that."""
-        ctors = value.record.methods.get(value.record.name)
-        if ctors is None or not any(_copies(f, value.record.name) for f in ctors.functions):
-            return value
-        made = self.instance(value.record, value.store.name)
-        self._run_constructor(made, value.record, ctors, [argument])
         return made
 
     def initialized(self, record: Record, name: str) -> Object:
@@ -93,12 +91,17 @@ class Making:
         record = record or made.record
         if record.python:
             return self._python_constructed(made, given)
+        only = given[0] if len(given) == 1 else None
+        fresh = only.value if isinstance(only, Argument) and only.where is None and not only.place else only
+        if isinstance(fresh, Object) and fresh.record is record is made.record and not fresh.held:
+            made.store, made.members, fresh.held = fresh.store, fresh.members, True  # the very object
+            return made
         ctors = record.methods.get(record.name)
-        if ctors is not None and any(f.body is not None or f.starts for f in ctors.functions):
-            self._run_constructor(made, record, ctors, given)
+        if ctors is not None and any(not f.defaulted for f in ctors.functions):
+            self.run_constructor(made, record, ctors, given)
         elif len(given) == 1 and _alike(getattr(given[0], "value", given[0]), record):
-            self.copy_object(made, getattr(given[0], "value", given[0]))
-        elif ctors is not None and given:
+            self.copy_members(made, record, self.argument_like(given[0]))
+        elif ctors is not None and given and not record.python:
             self.forget(Cell(made))
         elif given and record.fields is not None and len(given) == 1 and not isinstance(given[0], Object):
             self._member_defaults(made, record, Scope(record.scope))
@@ -119,7 +122,7 @@ class Making:
             self.forget(Cell(made))
             return
         for name, value in zip(names, given, strict=False):
-            self.store(self.member(made, name, (0, 0)), getattr(value, "value", value), (0, 0))
+            self.begin(self.member(made, name, (0, 0)), getattr(value, "value", value), (0, 0))
 
     def _member_defaults(self, made: Object, record: Record, scope: Scope, but: frozenset[str] = frozenset()) -> None:
         """Give members what their declarations initialize them with, and bases' what theirs do."""
@@ -144,34 +147,88 @@ class Making:
         """Initialize a member that a constructor does not name."""
         if declared.value is not None:
             self._initialize(made, name, declared, scope)
-        elif name in made.members and isinstance(made.members[name].value, Object):
+        elif name in made.members and isinstance(made.members[name].value, Object) and name not in made.record.overlaid:
             self.constructed(made.members[name].value, [])
 
     def _initialize(self, made: Object, name: str, declared: tree.Declare, scope: Scope) -> None:
         assert declared.value is not None
         place = self.member(made, name, declared.span)
         kind = self.kind(declared.type, scope) if declared.type else None
-        value = self.initial(declared.value, kind, scope, name)
-        self.store(place, value, declared.value.span)
+        first = declared.value
+        value = self.whole_expression(lambda: self.initial(first, kind, scope, name), first.span)
+        self.begin(place, self._initialized_by(value, first, scope), first.span)
 
-    def _run_constructor(self, made: Object, record: Record, ctors: Closure, given: list[Any]) -> None:
-        closure = replace(ctors, this=made)
-        first = getattr(given[0], "value", given[0]) if len(given) == 1 else None
-        copies = any(_copies(f, record.name) and f.body is not None for f in ctors.functions)
-        if isinstance(first, Object) and first.record is record and not copies:
-            self.copy_object(made, first)
+    def begin(self, place: Any, value: Any, span: Span) -> None:
+        """Put a value into a member that nothing was put into: no operator= is called."""
+        if isinstance(place, Overlay):
+            for name in place.of.record.overlaid - {place.name}:
+                if name in place.of.members:
+                    self.forget(place.of.members[name])
+            place = place.place
+        old = place.value if isinstance(place, Cell) else None
+        if isinstance(old, Object) and old.record.begins and not isinstance(value, Object):
+            value = self.converted(value, Kind(old.record.name, record=old.record), span)
+            if not isinstance(value, Object):
+                self.forget(place)
+                return
+        if isinstance(old, Object) and isinstance(value, Object) and old.record is value.record and old.members:
+            self.put(place, self.copied(value))
+        else:
+            self.store(place, value, span)
+
+    def _initialized_by(self, value: Any, one: tree.Expression, scope: Scope) -> Any:
+        """What a variable or member gets of an object that an expression gives: a copy of one that has a name."""
+        named = isinstance(value, Object) and (value.held or has_name(one))
+        if named and value.record.copies and not self.python:
+            value = self.copy_constructed(value, self.argument_in(one, scope, value))
+        return value
+
+    def argument_in(self, one: tree.Expression, scope: Scope, value: Object) -> Argument:
+        """An object that has a name, as the argument of a copy constructor."""
+        moved = isinstance(one, tree.Call) and has_name(one)
+        const = const_of(self, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
+        made: Argument = self.argument_of_place(value)
+        return replace(made, place=not moved, const=const, loose=not has_name(one))
+
+    def argument_like(self, given: Any) -> Argument:
+        """What a constructor is given, as an argument: of an object whose value category is not known."""
+        if isinstance(given, Argument):
+            return given
+        made: Argument = self.argument_of(given)
+        if isinstance(given, Object) and given.held:
+            return replace(made, place=True, const=None, loose=True, where=Cell(given, made.kind))
+        return made
+
+    def run_constructor(self, made: Object, record: Record, ctors: Closure, given: list[Any]) -> None:
+        """Run the constructor that some values choose; nothing is known of one that is not chosen or has no body."""
+        closure = replace(ctors, this=made, constant=False)
+        arguments = [self.argument_like(one) for one in given]
+        first = arguments[0] if len(arguments) == 1 else None
+        other = first.value if first is not None else None
+        same = isinstance(other, Object) and other.record.descends(record)
+        if first is not None and same and not any(may_copy(f, record.name, first) for f in ctors.functions):
+            self.copy_members(made, record, first)
             return
-        chosen = self.chosen(closure, [self.argument_of(one) for one in given])
+        chosen = self.chosen(closure, arguments)
+        if first is not None and same and (first.loose or first.const is None) and chosen is not None:
+            chosen = chosen if not chosen.function.templates else None  # the implicit one may be the better
+        if chosen is not None and chosen.function.defaulted:
+            if first is not None and same:
+                self.copy_members(made, record, first)
+            else:
+                self._member_defaults(made, record, self.this_scope(record.scope, made, record))
+            return
         if chosen is None or (chosen.function.body is None and not chosen.function.starts):
-            self.forget(Cell(made))
+            self.forget(Cell(made.whole or made))
+            self.forget_call(arguments, closure)
             return
         function = chosen.function
         owner = closure.home(function).owner
         if isinstance(owner, Record) and owner is not record:  # using Base::Base
             self._member_defaults(made, record, self.this_scope(record.scope, made, record), frozenset((owner.name,)))
-            self._run_constructor(made, owner, closure, given)
+            self.run_constructor(made, owner, closure, given)
             return
-        scope = self.bound(closure, chosen, [self.argument_of(one) for one in given], {})
+        scope = self.bound(closure, chosen, arguments, {})
         self.called.add(id(function))
         self.enter(function.name, function.span)
         self._run_started(made, record, function, scope)
@@ -190,25 +247,40 @@ class Making:
         before, made.dynamic = made.dynamic, record
         try:
             if record.name in starts:  # it delegates to another
-                self.constructed(made, self._started(starts[record.name], None, scope), record)
+                self.constructed(made, self.arguments(tree.Call(tree.Other(""), starts[record.name]), scope), record)
             else:
                 for base in record.bases:
                     values = starts.get(base.name)
-                    self.constructed(made, self._started(values, None, scope) if values else [], base)
+                    call = tree.Call(tree.Other(""), values or ())
+                    self.constructed(made, self.arguments(call, scope), base)
                 for name, declared in record.members.items():
                     home = record.homes.get(name)
                     if home is not None and home.owner is not record:
                         continue
                     if name in starts:
-                        self._start_member(made, name, declared, starts[name], scope)
+                        values = starts[name]
+                        self.whole_expression(
+                            lambda n=name, d=declared, v=values: self._start_member(made, n, d, v, scope), declared.span
+                        )
                     else:
                         self._default_member(made, name, declared, scope)
             if function.body is not None:
                 made.dynamic = record
                 self.finish(self.run_body(function, scope), scope)
+        except ThrownError:
+            self.perhaps(lambda: self._end_parts(made, record))
+            raise
         finally:
             made.dynamic = before
             self.leave()
+
+    def _end_parts(self, made: Object, record: Record) -> None:
+        """What of an object has begun ends when its constructor throws."""
+        for name in reversed(own_members(record)):
+            if name in made.members:
+                self.destroy(made.members[name].value, (0, 0))
+        for base in reversed(record.bases):
+            self.destroy(Object(base, made.store, made.members, True, None, made), (0, 0))
 
     def _started(self, values: tuple[tree.Expression, ...], kind: Kind | None, scope: Scope) -> list[Any]:
         return [self.initial(one, kind, scope, "") for one in values]
@@ -220,7 +292,7 @@ class Making:
         kind = self.kind(declared.type, scope) if declared.type else None
         if kind is not None and kind.reference:
             if isinstance(place, Cell) and values:
-                place.value = Term(f"{name}") if not isinstance(p := self.place(values[0], scope), Cell | Part) else p
+                self._refer_member(place, name, kind, values[0], scope)
             return
         if kind is not None and (kind.dims or (kind.record is None and len(values) > 1)):
             items = tree.Items(tuple(("", one) for one in values))
@@ -229,13 +301,42 @@ class Making:
             inner = place.value if isinstance(place, Cell) else None
             call = tree.Call(tree.Other(""), values)
             if isinstance(inner, Object) and not any(isinstance(v, tree.Items) for v in values):
-                self.constructed(inner, self.arguments(call, scope))
+                given = self.arguments(call, scope)
+                only = given[0].value if len(given) == 1 else None
+                if (
+                    isinstance(only, Object)
+                    and only.record is inner.record
+                    and not only.held
+                    and given[0].where is None
+                ):
+                    self.put(place, self.copied(only))  # the very object
+                else:
+                    self.constructed(inner, given)
             else:
                 value = self.construct(kind, self._started(values, None, scope), declared, scope)
-                self.store(place, value, declared.span)
+                self.begin(place, value, declared.span)
         else:
             value = self.initial(values[0], kind, scope, name) if values else Int(0)
             self.store(place, value, values[0].span if values else declared.span)
+
+    def _refer_member(self, cell: Cell, name: str, kind: Kind, value: tree.Expression, scope: Scope) -> None:
+        """Let a member that is a reference name a place."""
+        place = self.place(value, scope)
+        inner = place.value if isinstance(place, Cell) else None
+        if isinstance(inner, Object) and kind.record is not None and inner.record is not kind.record:
+            cell.value = Cell(self.upcast(inner, kind.record), replace(kind, reference=""))
+        elif isinstance(place, Cell | Part):
+            cell.value = place
+        else:
+            cell.value = Term(name)
+
+    def sliced_to(self, value: Object, kind: Kind | None) -> Object:
+        """An object as the base that a variable of a type gets a copy of."""
+        record = kind.record if kind is not None and not kind.pointers else None
+        if record is None or record is value.record or not record.copies or not value.record.descends(record):
+            return value
+        made = self.upcast(value, record)
+        return made if isinstance(made, Object) else value
 
     def _python_constructed(self, made: Object, given: list[Any]) -> Object:
         record = made.record
@@ -244,11 +345,9 @@ class Making:
         return made
 
     def copy_object(self, made: Object, other: Object) -> None:
-        """Make an object's members what another's are."""
-        self.put(made.store, other.store.value)
-        for name, cell in other.members.items():
-            if name in made.members and name in made.record.members:
-                self.put(made.members[name], self.copied(cell.value))
+        """Make an object's members what another's are, as its class assigns them."""
+        kind = Kind(other.record.name, record=other.record, arguments=other.record.arguments)
+        self.assign_into(made, made.record, Argument(other, kind, True, None, where=Cell(other, kind), loose=True))
 
     # values of a type ------------------------------------------------------------------------------------------------
 
@@ -267,7 +366,7 @@ class Making:
     def _array(self, kind: Kind, name: str) -> Any:
         element = replace(kind, dims=kind.dims[1:], reference="")
         size = kind.dims[0].known
-        followed = (kind.whole or kind.record) and not kind.pointers
+        followed = kind.record is not None or (kind.whole is not None and not kind.pointers)
         if size is not None and 0 < size <= MOST_CELLS and followed:
             cells = [Cell(self.default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
             return _enclosing(Array(cells, element, name))
@@ -316,10 +415,10 @@ class Making:
         if kind.record is not None and not kind.pointers:
             only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
             if isinstance(only, Object) and only.record is kind.record:
-                return self.copied(only)
-            made = self.constructed(self.instance(kind.record, ""), given)
-            self.temporaries.append(made)
-            return made
+                if only.record.copies and only.held:
+                    return self.copy_constructed(only, self.argument_like(given[0]))
+                return self.copied(only) if only.held else only
+            return self.constructed(self.instance(kind.record, ""), given)
         if kind.whole is not None or kind.pointers:
             return self.converted(given[0], kind, at.span) if given else Int(0, kind.whole or ULONG)
         constant = self._integral(kind)
@@ -399,19 +498,24 @@ class Making:
         for n, (_, value) in enumerate(one.items):
             if isinstance(value, tree.Unary) and value.op == "...":
                 made = [self.converted(v, element, value.span) for v in self.expanded(value.value, scope)]
-            elif element.record is not None and not isinstance(value, tree.Items):
+            elif element.record is not None and not element.pointers and not isinstance(value, tree.Items):
                 whole = self.value(value, scope)
                 if not isinstance(whole, Object) or whole.record is not element.record:
-                    return Term(name or "{…}")  # braces left out
-                made = [self.copied(whole)]
+                    return self._undone(one, scope, name)
+                made = [self.copied(self._initialized_by(whole, value, scope))]
             else:
                 made = [self.converted(self.initial(value, element, scope, f"{name}[{n}]"), element, value.span)]
             cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
-        if element.record is not None and any(not isinstance(c.value, Object) for c in cells):
-            return Term(name or "{…}")
+        if element.record is not None and not element.pointers and any(not isinstance(c.value, Object) for c in cells):
+            return self._undone(one, scope, name)
         while size is not None and len(cells) < min(size, MOST_ITEMS):
             cells.append(Cell(self._zero(element), element, f"{name}[{len(cells)}]"))
         return _enclosing(Array(cells, element, name))
+
+    def _undone(self, one: tree.Items, scope: Scope, name: str) -> Term:
+        """A list whose items begin objects in a way that is not followed."""
+        self.forget_all(scope)
+        return Term(name or "{…}")
 
     def text_array(self, text: str, kind: Kind, name: str) -> Any:
         """char name[] = "text"."""
@@ -430,7 +534,7 @@ class Making:
         """T{…}: its constructor where it has one, else its members by their names or in order."""
         made = self.instance(record, name)
         ctors = record.methods.get(record.name)
-        if ctors is not None and any(f.body is not None for f in ctors.functions):
+        if ctors is not None and any(not f.defaulted for f in ctors.functions):
             listed = [f for f in ctors.functions if _takes_list(f)]
             if listed and one.items:
                 return self._listed(made, one, listed[0], ctors, scope)
@@ -441,13 +545,16 @@ class Making:
         if len(one.items) == 1 and not one.items[0][0] and not isinstance(one.items[0][1], tree.Items) and not refers:
             only = self.value(one.items[0][1], scope)
             if isinstance(only, Object) and only.record is record:
-                return self.copied(only)
+                only = self._initialized_by(only, one.items[0][1], scope)
+                return self.copied(only) if only.held else only
             if isinstance(only, Object | Array) or (record.bases and any(b.members for b in record.bases)):
                 return self.forgotten(made)
-            self._member_defaults(made, record, self.this_scope(record.scope, made, record))
             self._aggregate(made, record, [only])
+            but = frozenset(list(record.members)[:1])
+            self._member_defaults(made, record, self.this_scope(record.scope, made, record), but)
             return made
-        if record.bases and one.items:
+        if (record.bases or record.opaque) and one.items:
+            self.forget_all(scope)
             return self.forgotten(made)
         names = list(record.members)
         if record.decl is not None and record.decl.union:
@@ -479,9 +586,9 @@ class Making:
                 whole = self.value(value, scope)
                 if not isinstance(whole, Object) or whole.record is not kind.record:
                     return self.forgotten(made)  # braces left out
-                self.store(place, whole, value.span)
+                self.begin(place, self._initialized_by(whole, value, scope), value.span)
             else:
-                self.store(place, self.initial(value, kind, scope, member), value.span)
+                self.begin(place, self.initial(value, kind, scope, member), value.span)
         return made
 
     def _listed(self, made: Object, one: tree.Items, function: tree.Function, ctors: Closure, scope: Scope) -> Object:
@@ -496,7 +603,7 @@ class Making:
         return self.constructed_by(made, closure, [Array(cells, element, "", kind)])
 
     def constructed_by(self, made: Object, closure: Closure, given: list[Any]) -> Object:
-        self._run_constructor(made, made.record, closure, given)
+        self.run_constructor(made, made.record, closure, given)
         return made
 
     def _store_array(self, place: Part, array: Array, span: Span) -> None:
@@ -562,6 +669,9 @@ class Making:
     def _sliced(self, value: Object, record: Record, name: str) -> Any:
         """An object where one of another class is needed: its base's part, or what a constructor makes of it."""
         made = self.instance(record, name)
+        if value.record.descends(record) and record.copies and not value.record.hidden:
+            self.copy_into(made, record, replace(self.argument_of_place(value), const=None, loose=True))
+            return made
         if value.record.descends(record) and record.fields is None and not value.record.hidden:
             for member, cell in made.members.items():
                 if member in value.members:
@@ -603,6 +713,10 @@ class Making:
             if inner.record is element.record:
                 return replace(value, element=None) if value.at.known == 0 else value
             return Address(Cell(self.upcast(inner, element.record), element))
+        down = inner.whole if isinstance(inner, Object) and self.casting else None
+        if down is not None and element.record is not None and down.record.descends(element.record):
+            same = down.record is element.record
+            return Address(Cell(down if same else self.upcast(down, element.record), element))
         own = value.element or self.declared_kind(value.place, inner)
         bare = replace(element, const=False)
         if own is None or same_type(replace(own, const=False, reference=""), bare) is not False:
@@ -617,13 +731,16 @@ class Making:
         found: list[tuple[Closure, Kind]] = []
         for name, closure in value.record.methods.items():
             if name.startswith("operator ") and closure.functions[0].returns is not None:
+                if not self.casting and kind.whole is not BOOL and any(f.explicit for f in closure.functions):
+                    continue
                 found.append((closure, self.kind(closure.functions[0].returns, closure.home(closure.functions[0]))))
         exact = [closure for closure, target in found if target.whole == kind.whole]
         whole = [closure for closure, target in found if target.whole is not None and not target.pointers]
         chosen = exact if len(exact) == 1 else whole if len(whole) == 1 else []
         if not chosen:
             return Term(f"({kind}){value}") if found else value
-        return self.call(replace(chosen[0], this=value), [], {}, (0, 0))
+        made = self.call(replace(chosen[0], this=value), [], {}, (0, 0))
+        return self.load(made.place, tree.Other("")) if isinstance(made, Referred) else made
 
     def part_object(self, part: Part) -> Object:
         """A member that is a struct, as an object of its own."""
@@ -667,7 +784,18 @@ class Making:
         return Pointer(base, unsized(name) if element.open else element)
 
     # given by the classes below
-    temporaries: list[Object]
+    temporaries: list[tuple[Any, str]]
+    casting: bool = False  # whether a conversion is asked for by a cast
+    copy_constructed: Any
+    copy_into: Any
+    copy_members: Any
+    assign_into: Any
+    argument_of_place: Any
+    whole_expression: Any
+    perhaps: Any
+    destroy: Any
+    forget_call: Any
+    forget_all: Any
     kind: Any
     value: Any
     place: Any
@@ -732,12 +860,6 @@ def _enclosing(array: Array) -> Array:
 def _takes_list(function: tree.Function) -> bool:
     types = [p.type for p in function.parameters]
     return len(types) == 1 and types[0] is not None and types[0].name == "initializer_list"
-
-
-def _copies(function: tree.Function, name: str) -> bool:
-    """Whether a constructor takes an object of its own class."""
-    types = [p.type for p in function.parameters[:1]]
-    return len(function.parameters) == 1 and bool(types) and types[0] is not None and types[0].name == name
 
 
 def _converts(record: Record) -> bool:

@@ -29,6 +29,7 @@ from layouts.reader.code.values import (
     element_kind,
 )
 from layouts.reader.code.word import UNKNOWN, Int, free
+from layouts.reader.code.writes import nodes_of
 
 _INTEGRAL = re.compile(r"_(\d+)$")
 MOST_INSTANCES = 60  # templates inside one another
@@ -193,7 +194,7 @@ class Naming(Making):
             scope.names[name] = Cell(Term(name), name=name)
             member = found.decl
             kind = self.kind(member.type, found.scope) if member.type else None
-            inner = Scope(found.scope)
+            inner, first = Scope(found.scope), len(self.log)
             if member.value is not None:
                 value = self.initial(member.value, kind, inner, name)
             elif member.arguments is not None:
@@ -202,10 +203,29 @@ class Naming(Making):
                 value = self.default(kind, name)
             if kind is not None and member.type and member.type.name != "auto":
                 value = self.converted(value, kind, member.span, name)
+            if isinstance(value, Object):
+                value.held = True
             found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
+            self._forget_order(found, member, inner, first)
             if member.static and self.outlives(member):
                 self.earlier(found)
         return found
+
+    def _forget_order(self, cell: Cell, member: tree.Declare, scope: Scope, first: int) -> None:
+        """A static member begins when the program does: what it writes or reads then may have changed since."""
+        written = [c for c, _ in self.writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
+        value, globals_ = cell.value, self.globals.names.values()
+        begins = isinstance(value, Object) and value.record.begins and not member.const
+        begins = begins and any(isinstance(c, Cell) and not c.const and c.frame <= 1 for c in globals_)
+        reads = False
+        for node in nodes_of(member.value) if member.value is not None and not member.const else ():
+            known = find_name(scope, node.last)[0] if isinstance(node, tree.Name) else None
+            reads = reads or (isinstance(known, Cell) and not known.const and known.frame <= 1)
+            reads = reads or isinstance(node, tree.Call)
+        if reads or begins or written:
+            for one in written:
+                self.forget(one)
+            self.forget(cell)
 
     # types -----------------------------------------------------------------------------------------------------------
 
@@ -219,7 +239,8 @@ class Naming(Making):
             return base
         return Kind(
             base.name, base.whole, base.bits, base.record, base.pointers + given.pointers, (*dims, *base.dims),
-            base.arguments, _collapsed(base.reference, given.reference), base.const or given.const,
+            base.arguments, _collapsed(base.reference, given.reference),
+            base.const or (given.const and not base.pointers),
         )  # fmt: skip
 
     def _base(self, given: tree.Type, scope: Scope) -> Kind:
@@ -342,7 +363,8 @@ class Naming(Making):
         self.opening.add(id(decl))
         try:
             found = self.resolve(decl.type.path, inner, decl.type.span[0])
-            if isinstance(found, Template) and not decl.type.pointers and not decl.type.dims:
+            shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
+            if isinstance(found, Template) and not shaped:
                 return self.applied(found, [])
             if isinstance(found, Enumeration) and not decl.type.pointers and not decl.type.dims:
                 return found

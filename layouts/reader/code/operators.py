@@ -136,6 +136,9 @@ class Operators(Finding):
             same = str(left) == str(right)
             loose = isinstance(left, Term) or isinstance(right, Term)
             return self.unknown(at) if loose else Int(int(same == (op == "==")), BOOL)
+        if isinstance(left, Address) and isinstance(right, Address) and op in ("==", "!="):
+            alike = _same_place(left, right)
+            return self.unknown(at) if alike is None else Int(int(alike == (op == "==")), BOOL)
         if not self.python and any(_is_misread(value) for value in (left, right)):
             return Term(self.words(at), head="misread")
         if not self.python:
@@ -292,7 +295,10 @@ class Operators(Finding):
             if self.python:
                 return self.merge(text, self.value(one.yes, scope), self.value(one.no, scope))
             return self._either(one, text, scope)
-        chosen = self.value(one.yes if condition else one.no, scope)
+        return self.chosen_arm(one, condition, self.value(one.yes if condition else one.no, scope), scope)
+
+    def chosen_arm(self, one: tree.Choice, condition: bool, chosen: Any, scope: Scope) -> Any:
+        """The value of the arm that a condition chooses, in the type that both arms have in common."""
         if not isinstance(chosen, Int) or self.python:
             return chosen
         other = type_of(self, one.no if condition else one.yes, scope)
@@ -389,7 +395,9 @@ class Operators(Finding):
     def _unevaluated(self, inner: tree.Expression, scope: Scope) -> Any:
         """The value of an operand that is not evaluated: for its type."""
         values: list[Any] = []
+        first = len(self.temporaries)
         self.followed(lambda: values.append(self.value(inner, scope)))
+        del self.temporaries[first:]
         return values[0] if values else Term(self.words(inner))
 
     def size_of(self, kind: Kind, one: tree.SizeOf) -> Int:
@@ -428,6 +436,20 @@ class Operators(Finding):
     decayed: Any
     whole_number: Any
     _address: Any
+
+
+def _same_place(one: Address, two: Address) -> bool | None:
+    """Whether two addresses are of one object; None where that is not known."""
+    if one.at.known != 0 or two.at.known != 0:
+        return None
+    places = (one.place, two.place)
+    if any(not isinstance(place, Cell) for place in places):
+        return True if one.place == two.place else None
+    held = [place.value for place in places]
+    if all(isinstance(value, Object) for value in held):
+        first, second = ((value.whole or value) for value in held)
+        return first is second or (None if first.members and first.members is second.members else False)
+    return one.place is two.place
 
 
 def _is_misread(value: Any) -> bool:

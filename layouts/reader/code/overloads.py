@@ -34,6 +34,7 @@ class Argument:
     null: bool = False
     braced: int = 0
     where: Any = None
+    loose: bool = False  # whether its value category is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ def rank_of(argument: Argument, kind: Kind | None) -> int | None:
     if kind.name in ("auto", "..."):
         return EXACT if kind.name == "auto" else ELLIPSIS
     given = argument.kind
+    if argument.loose and kind.reference and (kind.reference == "&&" or not kind.const):
+        return UNKNOWN if given is None or _reaches(given, kind) else None
+    if argument.const is None and argument.place and kind.reference == "&" and not kind.const:
+        return UNKNOWN if given is None or _reaches(given, kind) else None
     if kind.reference == "&" and not kind.const and not (argument.place and argument.const is not True):
         return None
     if kind.reference == "&&" and (argument.place or (argument.const is True and not kind.const)):
@@ -90,6 +95,13 @@ def rank_of(argument: Argument, kind: Kind | None) -> int | None:
         same = same_type(_plain(given), _plain(kind))
         return EXACT if same else None if same is False else UNKNOWN
     return _number_rank(given, kind)
+
+
+def _reaches(given: Kind, kind: Kind) -> bool:
+    """Whether a reference to one type may bind an object of another, but for const."""
+    if given.record is not None and kind.record is not None:
+        return given.record.descends(kind.record)
+    return same_type(_plain(given), _plain(kind)) is not False
 
 
 def _braced_rank(count: int, kind: Kind) -> int | None:
@@ -128,12 +140,16 @@ def _number_rank(given: Kind, kind: Kind) -> int | None:
 
 def _pointer_rank(given: Kind, kind: Kind) -> int | None:
     steps = given.pointers + len(given.dims)
+    if not kind.pointers and not kind.dims and kind.record is not None and not kind.record.opaque:
+        return USER if kind.record.methods.get(kind.record.name) else None
     if not kind.pointers and not kind.dims:
         return CONVERTED if kind.whole is not None and kind.whole.name == "bool" else (
             None if kind.whole is not None or kind.name in _FLOATING else UNKNOWN
         )  # fmt: skip
     if not steps:
-        return None if given.whole is not None or given.record is None else UNKNOWN
+        record = given.record
+        converts = record is not None and (record.opaque or any(n.startswith("operator ") for n in record.methods))
+        return UNKNOWN if converts else None
     if steps != kind.pointers + len(kind.dims):
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
     if given.const and not kind.const and kind.pointers == 1 == steps:

@@ -65,6 +65,7 @@ class Paths:
     targets: list[Target]
     tries: list[tuple[list[Escape], int]]
     frames: list[Any]
+    temporaries: list[tuple[Any, str]]
     merge: Any
     renote: Any
     lose_control: Any
@@ -92,7 +93,7 @@ class Paths:
 
     def followed(self, run: Run) -> tuple[Left | None, Journal]:
         """Run a branch and take back what it wrote; return why it ended early, and what it wrote."""
-        start, first = len(self.log), Cell(None).born
+        start, first, made = len(self.log), Cell(None).born, len(self.temporaries)
         self.branches.append(start)
         try:
             left = run()
@@ -100,6 +101,7 @@ class Paths:
             left = Left("throw", thrown.value)
         finally:
             self.branches.pop()
+            self.temporaries[made:] = [(value, "perhaps") for value, _ in self.temporaries[made:]]
             journal = self.writes_since(start)
             if not self.python:  # a branch's own variables end with it
                 journal = {key: entry for key, entry in journal.items() if entry[0].born <= first}

@@ -8,9 +8,11 @@ from typing import Any
 
 from layouts.c_integers import INT, LONG, UINT, ULONG, IntegerType
 from layouts.reader.code import tree, word
+from layouts.reader.code.constness import const_of
 from layouts.reader.code.known import BUILT_IN, CONSTANTS, OF_DESCRIPTOR
 from layouts.reader.code.templates import same_type
 from layouts.reader.code.values import (
+    PLACES,
     VOID,
     Address,
     Array,
@@ -39,7 +41,6 @@ from layouts.reader.code.values import (
 )
 from layouts.reader.code.word import Int, Linear, Span, free, symbol
 
-PLACES = (Cell, Part, Deref, Joint, Split, Blurred, Overlay)
 MOST_LEAVES = 128  # integers of an object that is read as another type
 
 
@@ -66,8 +67,9 @@ class Places:
                 return self.member(whole, name, one.span, one.templates)
             case tree.Index(value=inner, indices=indices):
                 whole = self.place(inner, scope)
+                const = const_of(self, inner, scope) if not self.python else None
                 for index in indices:
-                    whole = self._indexed(whole, self.value(index, scope), one)
+                    whole = self._indexed(whole, self.value(index, scope), one, const)
                 return whole
             case tree.Unary(op="*", value=inner):
                 return self.pointee_of(self.value(inner, scope), one)
@@ -77,10 +79,12 @@ class Places:
                 self.value(one.left, scope)
                 return self.place(one.right, scope)
             case tree.Choice() if not self.python:
-                condition = self.truth(self.value(one.condition, scope))
+                condition = self.truth(asked := self.value(one.condition, scope))
                 if condition is not None:
                     chosen = self.place(one.yes if condition else one.no, scope)
-                    return chosen if isinstance(chosen, PLACES) else self.value(one, scope)
+                    return chosen if isinstance(chosen, PLACES) else self.chosen_arm(one, condition, chosen, scope)
+                if any(self.summaries.of(arm).calls or self.summaries.of(arm).names for arm in (one.yes, one.no)):
+                    return self._either(one, self.condition_text(asked, one.condition), scope)
                 yes, no = self.place(one.yes, scope), self.place(one.no, scope)
                 if isinstance(yes, PLACES) and isinstance(no, PLACES):
                     return Split(self.words(one.condition), yes, no)
@@ -259,6 +263,9 @@ class Places:
             return place
         if isinstance(value, Object) and bare.record is not None and value.record.descends(bare.record):
             return place if value.record is bare.record else Cell(self.upcast(value, bare.record), bare)
+        down = value.whole if isinstance(value, Object) else None
+        if down is not None and bare.record is not None and down.record.descends(bare.record):
+            return Cell(down if down.record is bare.record else self.upcast(down, bare.record), bare)
         return self.viewed(place, bare, Int(0))
 
     # memory that no variable of the text is ---------------------------------------------------------------------------
@@ -288,6 +295,12 @@ class Places:
         """Write through a pointer to no variable; what other pointers of the same name may mean is forgotten."""
         self.written_memory = True
         pointer = place.pointer
+        if (
+            not self.python
+            and any("::" in name for name, _ in pointer.base.terms)
+            and self.frames[-1].scope is not None
+        ):
+            self.forget_all(self.frames[-1].scope)  # of a hidden member, which may point to any of them
         key = self._memory_key(pointer)
         for other, (apart, cell) in list(self.memory.items()):
             if other != key and _may_alias(pointer, apart):
@@ -313,9 +326,9 @@ class Places:
 
     # items and members -----------------------------------------------------------------------------------------------
 
-    def _indexed(self, whole: Any, index: Any, at: tree.Index) -> Any:
+    def _indexed(self, whole: Any, index: Any, at: tree.Index, const: bool | None = None) -> Any:
         if isinstance(whole, Overlay):
-            inner = self._indexed(whole.place, index, at)
+            inner = self._indexed(whole.place, index, at, const)
             return Overlay(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
         at_number = number(index)
         value: Any = self.load(whole, at.value) if isinstance(whole, PLACES) and not isinstance(whole, Deref) else whole
@@ -323,7 +336,7 @@ class Places:
             at_number = value  # 1[array]
             value, index = index, value
         if isinstance(value, Object) and not self.python:
-            made = self.operator("[]", value, index, at)
+            made = self.operator("[]", value, index, at, constant=const)
             if made is not None:
                 return made.place if isinstance(made, Referred) else made
         if isinstance(value, Array) and at_number is not None:
@@ -467,11 +480,8 @@ class Places:
             return cell.value if isinstance(cell.value, PLACES) else cell
         if record.fields and name in record.fields:
             return Part(value, record.fields[name])
-        if value.whole is not None and record.is_virtual(name):
-            return self._object_member(value.whole, name, span, templates)
-        methods = (value.dynamic or record).methods
-        if name in methods:
-            return replace(methods[name], this=value, templates=templates)
+        if name in record.methods:
+            return replace(record.methods[name], this=value, templates=templates)
         if record.scope.names.get(name) is not None:
             return self.forced(record.scope, name)
         for base in record.bases:
@@ -480,7 +490,8 @@ class Places:
         if self.python:
             made = value.members[name] = Cell(Term(f"{value.store.name or record.name}.{name}"), name=name)
             return made
-        return Term(f"{value.store.name or record.name}.{name}", span=span)
+        whole = (value,) if record.opaque else ()
+        return Term(f"{value.store.name or record.name}.{name}", head=name if whole else "", span=span, arguments=whole)
 
     def _unknown_member(self, value: Any, name: str, span: Span, templates: Any) -> Any:
         """A member of what is known by its name alone."""
@@ -507,6 +518,12 @@ class Places:
         return Term(f"{text or value}.{name}", head=name, span=span, arguments=(value,))
 
     # given by the classes below
+    frames: Any
+    forget_all: Any
+    chosen_arm: Any
+    summaries: Any
+    _either: Any
+    condition_text: Any
     resolve: Any
     named: Any
     value: Any

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from layouts.c_sizes import size_of
 from layouts.reader.code import tree
+from layouts.reader.code.lifetimes import takes_own
 from layouts.reader.code.lookup import namespace_of
 from layouts.reader.code.templates import mentions, signature
 from layouts.reader.code.values import Closure, Enumeration, Field, Kind, Record, Scope, number
@@ -65,12 +66,45 @@ def layout_of(machine: Expressions, record: Record) -> Record:
         record.methods[name] = made.joined(used) if known and used is not None else made
         if record.python or name != record.name:
             inner.names[name] = record.methods[name]
+    _judge(machine, record)
     placed = None if decl.bases and any(base.members for base in record.bases) else _placed(machine, record)
     if placed is not None and not record.polymorphic:
         record.fields, record.bits, record.align = placed
     elif not record.python:
         record.overlaid = set(_overlaid(decl)) | {name for base in record.bases for name in base.overlaid}
     return record
+
+
+def _judge(machine: Expressions, record: Record) -> None:
+    """Say whether objects of a class are begun, copied, assigned or destroyed by functions of the text."""
+    name = record.name
+    ctors = record.methods[name].functions if name in record.methods else ()
+    ends = record.methods.get(f"~{name}")
+    assigns = record.methods.get("operator=")
+    record.begins = bool(ctors) or any(d.value is not None for d in record.members.values())
+    record.copies = any(takes_own(f, name) and not f.defaulted for f in ctors)
+    record.assigns = assigns is not None and any(takes_own(f, name) and not f.defaulted for f in assigns.functions)
+    record.ends = ends is not None and any(_does_something(machine, f) for f in ends.functions)
+    parts = list(record.bases)
+    for declared in record.members.values() if not record.python else ():
+        if declared.type is None or declared.type.pointers or declared.type.reference or declared.type.body:
+            continue
+        home = record.homes.get(declared.name, record.scope)
+        inner = machine.kind(declared.type, home).record if home.owner is record else None
+        parts += [inner] if inner is not None and inner is not record else []
+    for one in parts:
+        record.begins |= one.begins
+        record.copies |= one.copies
+        record.assigns |= one.assigns
+        record.ends |= one.ends
+    record.opaque = record.opaque or any(base.opaque for base in record.bases)
+
+
+def _does_something(machine: Expressions, function: tree.Function) -> bool:
+    """Whether a destructor is more than `~T() = default` and `~T() {}`."""
+    if function.defaulted:
+        return False
+    return function.body is None or re.search(r"\{\s*\}\s*;?\s*$", machine.text[slice(*function.span)]) is None
 
 
 def _overlaid(decl: tree.Struct) -> Iterator[str]:
@@ -105,6 +139,9 @@ def _inherit(machine: Expressions, record: Record, base: tree.Type) -> None:
         return
     if other is None or other is record:
         record.polymorphic = True  # what it inherits is not in the text
+        names = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
+        record.opaque = not mentions(base, names)
+        record.of_std = record.of_std or base.path[:1] == (("std", None),)
         record.members.setdefault("(base)", tree.Declare(None, "(base)"))
         return
     record.bases = (*record.bases, other)
@@ -113,7 +150,7 @@ def _inherit(machine: Expressions, record: Record, base: tree.Type) -> None:
     record.members.update(other.members)
     record.homes.update(other.homes)
     for name, closure in other.methods.items():
-        if name != other.name and not name.startswith("~"):
+        if name not in (other.name, "operator=") and not name.startswith("~"):
             record.methods[name] = closure
     names = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
     if mentions(base, names):
@@ -198,6 +235,8 @@ def _placed(machine: Expressions, record: Record) -> tuple[dict[str, Field], int
             kind = machine.kind(member.type, record.scope) if member.type else Kind("")
             inner = kind.record
         if kind.pointers or kind.reference or (kind.whole is None and (inner is None or inner.fields is None)):
+            return None
+        if inner is not None and member.name and (inner.begins or inner.copies or inner.assigns or inner.ends):
             return None
         storage = getattr(kind.whole, "storage", 0) * 8 if kind.whole else 0
         one, own = (

@@ -354,7 +354,7 @@ def signature(function: tree.Function) -> str:
     heads = [f"{p.is_type}{renamed(p.type)}" for p in function.templates]
     constraint = renamed(function.constraint) if function.constraint else ""
     returns = renamed(function.returns) if function.templates else ""
-    return f"{heads} {kinds} {function.const} {constraint} {returns} {_text(function.specialized)}"
+    return f"{heads} {kinds} {function.const}{function.qualifier} {constraint} {returns} {_text(function.specialized)}"
 
 
 def _replaced(text: str, name: str, new: str) -> str:

@@ -162,11 +162,21 @@ class SizeOf(Expression):
 
 @dataclass(frozen=True, slots=True)
 class New(Expression):
-    """new T(arguments), new T{arguments}."""
+    """new (placement) T(arguments), new T{arguments}; T has the size of new T[n]. bare: without arguments."""
 
     type: Type
     arguments: tuple[Expression, ...]
     braced: bool = False
+    bare: bool = False
+    placement: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Expression):
+    """delete p, delete[] p."""
+
+    value: Expression
+    array: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,6 +436,7 @@ class Function(Statement):
     virtual: bool = False
     deleted: bool = False
     explicit: bool = False
+    defaulted: bool = False
     qualifier: str = ""  # & or && behind a member function's parameters
     since: int = -1  # where it is first declared, if not here
 

@@ -157,6 +157,14 @@ class Record:
     polymorphic: bool = False
     library: tuple[Kind, ...] = ()  # bases of the standard library
     overlaid: set[str] = field(default_factory=set)  # members that share their bytes in a way that is not known
+    begins: bool = (
+        False  # whether a constructor or an initializer of a member says how an object begins, here or in one
+    )
+    copies: bool = False  # whether it, a member or a base has a copy or move constructor of its own
+    assigns: bool = False  # the same of assignment operators
+    ends: bool = False  # the same of destructors that do something
+    opaque: bool = False  # whether a base is not in the text, whose names are found before those around the class
+    of_std: bool = False  # whether that is one of the standard library
 
     def is_virtual(self, name: str) -> bool:
         """Whether a function of a name is virtual, here or in a base."""
@@ -177,8 +185,9 @@ class Object:
     store: Cell
     members: dict[str, Cell] = field(default_factory=dict)
     held: bool = False  # whether a variable holds it, so that another gets a copy
-    dynamic: Record | None = None  # the class whose constructor is running
+    dynamic: Record | None = None  # the class whose constructor or destructor is running
     whole: Object | None = None  # the object of a derived class that it is a part of
+    loose: bool = False  # whether it may be a part of an object of a class that is not known
 
     def __str__(self) -> str:
         return self.record.name
@@ -266,6 +275,9 @@ class Blurred:
     kind: Kind | None = None
 
 
+PLACES = (Cell, Part, Deref, Joint, Split, Blurred, Overlay)
+
+
 @dataclass(eq=False, slots=True)
 class Array:
     cells: list[Cell]
@@ -319,7 +331,8 @@ class Closure:
     templates: tuple[Any, ...] | None = None
     homes: tuple[Scope, ...] = ()
     captured: Scope | None = None
-    constant: bool | None = False  # whether `this` is const, None where not known
+    constant: bool | None = None  # whether `this` is const, None where not known
+    direct: bool = False  # whether the call names the class, so that no override is called
 
     def __str__(self) -> str:
         return self.functions[0].name
@@ -448,6 +461,12 @@ def number(value: Any) -> Int | None:
     if isinstance(value, Part) and isinstance(value.of.store.value, Int):
         return value.of.store.value
     if isinstance(value, Object):
+        if len(value.record.library) == 1 and value.record.library[0].arguments:
+            last = value.record.library[0].arguments[-1]
+            return number(last.value if isinstance(last, Cell) else last)
+        converts = value.record.opaque or any(name.startswith("operator ") for name in value.record.methods)
+        if value.record.fields is None and converts:
+            return free(f"({value})", UNKNOWN)  # what its conversion gives
         return value.store.value if isinstance(value.store.value, Int) else None
     if isinstance(value, Term):
         kind = value.kind.whole if value.kind and value.kind.whole else UNKNOWN
@@ -458,5 +477,14 @@ def number(value: Any) -> Int | None:
             return number(inner)
         return of_linear(symbol(value.name or "{…}"), ULONG)
     if isinstance(value, Address):
-        return free("&object", ULONG)
+        return free(f"&object{_identity(value.place)}", ULONG)
     return None
+
+
+def _identity(place: Any) -> str:
+    """What tells the variables apart whose addresses are taken."""
+    if isinstance(place, Cell):
+        return f"{place.born}" if place.born else place.name
+    if isinstance(place, Part):
+        return f"{_identity(place.of.store)}+{place.field.low}"
+    return f"{id(place)}"

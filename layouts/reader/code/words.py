@@ -22,9 +22,8 @@ from layouts.reader.code.evaluate import BUDGET, new_machine
 from layouts.reader.code.expressions import BudgetError
 from layouts.reader.code.machine import DEFINITIONS, Machine
 from layouts.reader.code.paths import Left
-from layouts.reader.code.places import PLACES
 from layouts.reader.code.preprocess import prepare
-from layouts.reader.code.values import Cell, Object, Scope, Term, number
+from layouts.reader.code.values import PLACES, Cell, Object, Scope, Term, number
 from layouts.reader.code.word import FIELD_BITS, FIELD_SHIFT, Int, convert
 from layouts.reading import shown
 

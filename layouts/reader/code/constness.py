@@ -1,0 +1,139 @@
+"""Whether what an expression names is const, by the types that the text declares: it decides between overloads of
+member functions. ISO C++17: [over.match.funcs], [expr.ref].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layouts.reader.code import tree
+from layouts.reader.code.lookup import find_name
+from layouts.reader.code.values import PLACES, Address, Cell, Closure, Kind, Object, Record, Scope
+
+
+def const_of(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:
+    """Whether what an expression gives is const; None where that is not known."""
+    match one:
+        case tree.Name():
+            return _of_name(machine, one, scope)
+        case tree.Member(value=inner, name=name):
+            around = pointee_const(machine, inner, scope) if one.arrow else const_of(machine, inner, scope)
+            return _of_member(machine, _record_of(machine, inner, scope, one.arrow), name, around)
+        case tree.Index(value=inner):
+            kind = _kind_of(inner, scope)
+            if kind is not None and kind.dims:
+                return const_of(machine, inner, scope)
+            return pointee_const(machine, inner, scope) if kind is not None and kind.pointers else None
+        case tree.Unary(op="*", value=inner):
+            return pointee_const(machine, inner, scope)
+        case tree.Cast(type=kind):
+            return kind.const if not kind.pointers and kind.path and kind.path[-1][0] != "auto" else None
+        case tree.Items(type=kind) if kind is not None:
+            return kind.const
+        case tree.Call(function=function) if isinstance(function, tree.Name | tree.Type):
+            return _of_call(machine, function, scope)
+    return None
+
+
+def pointee_const(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:
+    """Whether what a pointer points to is const."""
+    if isinstance(one, tree.Name) and one.last == "this":
+        return _of_this(scope)
+    if isinstance(one, tree.Unary) and one.op == "&":
+        return const_of(machine, one.value, scope)
+    kind = _kind_of(one, scope)
+    if kind is None or kind.pointers != 1 or kind.name in ("auto", "") or kind.unbound:
+        return None
+    return kind.const
+
+
+def _of_this(scope: Scope) -> bool | None:
+    found, home = find_name(scope, "this")
+    if found is None or any(inner.owner == "lambda" for inner in _below(scope, home)):
+        return None if found is None else "this" in home.consts
+    return "this" in home.consts
+
+
+def _below(scope: Scope, home: Scope) -> list[Scope]:
+    out = []
+    for one in scope.chain():
+        if one is home:
+            break
+        out.append(one)
+    return out
+
+
+def _of_name(machine: Any, one: tree.Name, scope: Scope) -> bool | None:
+    found, home = find_name(scope, one.last) if len(one.path) == 1 else (None, scope)
+    if found is None or f"?{one.last}" in home.consts:
+        return None
+    if one.last in home.consts or (isinstance(found, Cell) and found.const):
+        return True
+    if "this" in home.names:  # a member of the object that a function is called for
+        this = home.names["this"]
+        inner = this.value.place if isinstance(this, Cell) and isinstance(this.value, Address) else None
+        held = inner.value if isinstance(inner, Cell) else None
+        return _of_member(machine, held.record if isinstance(held, Object) else None, one.last, _of_this(scope))
+    if home.owner == "lambda":
+        return None  # a copy: const unless the lambda is mutable
+    if not isinstance(found, PLACES):
+        return None
+    kind = found.kind if isinstance(found, Cell) else None
+    if kind is None or kind.name in ("auto", "") or kind.unbound:
+        return False if isinstance(found, Cell) else None
+    return kind.const and not kind.pointers
+
+
+def _of_member(machine: Any, record: Record | None, name: str, around: bool | None) -> bool | None:
+    """Whether a member is const in an object that is, is not, or may be."""
+    declared = record.members.get(name) if record is not None else None
+    if declared is None or declared.type is None:
+        return None
+    assert record is not None
+    kind = machine.kind(declared.type, record.homes.get(name, record.scope))
+    if kind.reference:
+        return kind.const if not kind.pointers and not kind.unbound else None
+    if declared.const or (kind.const and not kind.pointers):
+        return True
+    if "mutable" in machine.text[max(declared.span[0] - 40, 0) : declared.span[0]]:
+        return None
+    return around
+
+
+def _record_of(machine: Any, one: tree.Expression, scope: Scope, arrow: bool) -> Record | None:
+    if isinstance(one, tree.Name) and one.last == "this":
+        found = find_name(scope, "this")[0]
+        inner = found.value.place if isinstance(found, Cell) and isinstance(found.value, Address) else None
+        held = inner.value if isinstance(inner, Cell) else None
+        return held.record if isinstance(held, Object) else None
+    kind = _kind_of(one, scope)
+    if kind is None and not arrow and isinstance(one, tree.Name) and len(one.path) == 1:
+        found = find_name(scope, one.last)[0]
+        held = found.value if isinstance(found, Cell) else None
+        return held.record if isinstance(held, Object) else None
+    return kind.record if kind is not None and bool(kind.pointers) == arrow else None
+
+
+def _kind_of(one: tree.Expression, scope: Scope) -> Kind | None:
+    """The type that a variable is declared with."""
+    if not isinstance(one, tree.Name) or len(one.path) != 1:
+        return None
+    found = find_name(scope, one.last)[0]
+    return found.kind if isinstance(found, Cell) else None
+
+
+def _of_call(machine: Any, function: tree.Name | tree.Type, scope: Scope) -> bool | None:
+    """Whether what a function returns is const, where all of its overloads say the same."""
+    found = machine.resolve(function.path, scope, function.span[0])
+    if isinstance(found, Closure):
+        types = [f.returns for f in found.functions]
+        if any(t is None or t.pointers or t.name in ("auto", "decltype", "decltype(auto)") for t in types):
+            return None
+        consts = {t.const for t in types if t is not None}
+        named = all(t is not None and machine.kind(t, found.home(f)).record is not None
+                    for t, f in zip(types, found.functions, strict=True))  # fmt: skip
+        return consts.pop() if len(consts) == 1 and named else None
+    return False if not isinstance(found, PLACES) and found is not None else None
+
+
+__all__ = ["const_of", "pointee_const"]
