@@ -24,7 +24,7 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together. Exit status 1 where it is unknown or a descriptor reads the wrong bytes.
+    together. Exit status 1 where it is unknown, ptxas refuses a line or a descriptor reads the wrong bytes.
     """
     from app.read.whole import whole
     from layouts.errors import LayoutError
@@ -48,7 +48,8 @@ def read(
                 print(f"  ! {notice}" if one.kind != "topic" else f"  {notice}")
             if one.kind != "unknown" and (link := _short(one.link, text)):
                 print(f"  {link}")
-    if told.kind == "unknown" or (told.bench and told.bench.verdict == "mismatch"):
+    refused = any("refused" in one.facts for one in (told, *told.also))
+    if told.kind == "unknown" or refused or (told.bench and told.bench.verdict == "mismatch"):
         raise typer.Exit(1)
 
 
@@ -71,6 +72,8 @@ def _print_bench(told: BenchFacts) -> None:
     for said in told.missing:
         print(f"  ! {said}")
     for piece in told.pieces:
+        for said in piece.notices if piece.kind == "instruction" else ():
+            print(f"  ! {said}")
         for said in piece.doubts:
             print(f"  ? {said}")
     for own in told.operands:
