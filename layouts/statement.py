@@ -66,13 +66,17 @@ def refusal(found: Iterable[str]) -> str:
 
 
 def _missing(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
-    """The qualifiers that the text lacks. Without operands, and with neither of the two, it is a short name."""
-    words = re.sub(r"\s", "", opcode).lower().split(".")
+    """The qualifiers that the text lacks. Without operands, and with neither .sync nor .aligned, it is a short name."""
+    words = set(re.sub(r"\s", "", opcode).lower().split("."))
     demanded = [word for word in ("sync", "aligned") if word in found.listed_ptx.split(".")]
     if "aligned" in demanded and not _asks_aligned(found):
         demanded.remove("aligned")
     if statement or "sync" in words or "aligned" in words:
         yield from (word for word in demanded if word not in words)
+        if found.shape and found.shape not in words:
+            yield found.shape
+        if found.syntax.types and words.isdisjoint(found.syntax.types):
+            yield ".".join(found.syntax.types)
 
 
 def _asks_aligned(found: Instruction) -> bool:

@@ -118,6 +118,7 @@ def test_what_is_said_of_a_line_is_what_ptxas_says() -> None:
         ('asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1}, [%2];")', "has 2 registers, not 4 (.b32)"),
         ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %0, [%1];", "operand 1 (DATA, 2 × b16 a thread) is no vector"),
         ("mma.sync.m8n8k16.row.col.s32.s8.s8.s32", "`.aligned` is missing"),
+        ("ldmatrix.sync.aligned.m8n8.x4 {%0, %1, %2, %3}, [%4];", "`.b16` is missing"),
     ],
 )
 def test_a_line_that_ptxas_refuses_says_why(text: str, said: str) -> None:
@@ -130,6 +131,7 @@ def test_a_line_that_ptxas_refuses_says_why(text: str, said: str) -> None:
     "text",
     [
         "mma.m16n8k16.row.col.f32.f16.f16.f32",  # a short name
+        "ldmatrix.m8n8.x4",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c;",  # vectors of a .reg .v4
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d}, {a}, {b}, {c};",  # names of a format string
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%s}, {%s}, {%s}, {%s};",
