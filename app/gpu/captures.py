@@ -284,9 +284,7 @@ def _recorded(device: Cuda, to: Path, row: dict[str, Any], example: Example) -> 
         row["windows"] = sorted({(one.window_first, len(one.window)) for one in told.records if len(one.window)})
 
 
-def together(
-    to: Path, examples: Sequence[Example] | None = None, last: int = MISTAKES
-) -> list[dict[str, Any]]:
+def together(to: Path, examples: Sequence[Example] | None = None, last: int = MISTAKES) -> list[dict[str, Any]]:
     """Examples, all of them where none are given, in processes of their own, since an error ends a process's use of
     the device; each right and with the mistakes up to `last`.
     """

@@ -323,7 +323,9 @@ def tiled_mma(
     blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes
     _threads_fit(blank)
     least = [least_size(tiler) for tiler in tilers]
-    sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or closing_size(blank))]
+    sizes = [
+        number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or closing_size(blank))
+    ]
     if len(sizes) != 3:
         raise LayoutError(
             "bad_tile", f"tile has {len(sizes)} number{'s' * (len(sizes) != 1)}.", "Three: M, N and K.", "tile"
