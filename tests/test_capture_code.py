@@ -165,8 +165,9 @@ def test_a_cluster_is_recorded_whole(tmp_path: Path) -> None:
         for first, last in ((0, 0), (1, 1), (5, 6), (7, 7), (9, 3), (100, 200), (0, 1000))
     ]
     calls = "".join(
-        f"  for (unsigned z = 0; z < {g[2]}; ++z) for (unsigned y = 0; y < {g[1]}; ++y) for (unsigned x = 0; x < {g[0]};"
-        f" ++x) {{\n    const unsigned grid[] = {{{g[0]}, {g[1]}, {g[2]}}}, cluster[] = {{{c[0]}, {c[1]}, {c[2]}}};\n"
+        f"  for (unsigned z = 0; z < {g[2]}; ++z) for (unsigned y = 0; y < {g[1]}; ++y)\n"
+        f"  for (unsigned x = 0; x < {g[0]}; ++x) {{\n"
+        f"    const unsigned grid[] = {{{g[0]}, {g[1]}, {g[2]}}}, cluster[] = {{{c[0]}, {c[1]}, {c[2]}}};\n"
         f"    const unsigned corner[] = {{x - x % {c[0]}, y - y % {c[1]}, z - z % {c[2]}}};\n"
         f"    std::putchar(lanescope::in_range({first}, {last}, grid, corner, cluster) ? '1' : '0');\n  }}\n"
         "  std::putchar('\\n');\n"

@@ -249,8 +249,8 @@ def shared_registers(device: Cuda) -> dict[str, int]:
 
 
 def record(device: Cuda, to: Path, example: Example, first: int, last: int = MISTAKES) -> None:
-    """One example from the mistake `first` to the mistake `last`, with fills and with real data: captures, and a line of JSON a mistake.
-    Stops at the first error: after one, a context runs nothing more.
+    """One example from the mistake `first` to the mistake `last`, with fills and with real data: captures, and a line
+    of JSON a mistake. Stops at the first error: after one, a context runs nothing more.
     """
     for mistake in range(first, last + 1):
         row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}

@@ -15,9 +15,9 @@ from layouts.errors import LayoutError
 from layouts.linear import from_cute
 from layouts.reading import asked, keys, shown, table, text
 from layouts.tiles import umma_code
+from layouts.tiles.arguments import least_size
 from layouts.tiles.chained import Chained, chained
 from layouts.tiles.gluon import TritonLayout, triton_layout
-from layouts.tiles.arguments import least_size
 from layouts.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, closing_size, tiled_mma
 from layouts.tiles.tv import TV, tv
 from layouts.tiles.umma import TiledUmma, is_umma
