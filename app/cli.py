@@ -128,9 +128,13 @@ def show(
     lane: Annotated[str, typer.Option("--lane", help="A lane (thread): what does it hold?")] = "",
     value: Annotated[str, typer.Option("--value", help="With --lane: one value only.")] = "",
     idesc: Annotated[str, typer.Option("--idesc", help=IDESC)] = "",
+    pointer: Annotated[str, typer.Option(help="Of a wmma.load or wmma.store: may it begin here?")] = "",
+    ldm: Annotated[str, typer.Option(help="Of a wmma.load or wmma.store: elements from row to row.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Element → lane, register, bits; or lane → elements; or the facts of every operand."""
+    """Element → lane, register, bits; or lane → elements; or the facts of every operand. Exit status 1 where a pointer
+    or an ldm is illegal.
+    """
     from app.instruction import answers
     from app.instruction import facts as about
     from layouts.errors import LayoutError
@@ -141,6 +145,9 @@ def show(
         raise LayoutError(
             "bad_usage", "--at and --lane need an operand.", f"One of {', '.join(found.operands)}.", "operand"
         )
+    if operand and (pointer or ldm):
+        name = "pointer" if pointer else "ldm"
+        raise LayoutError("bad_usage", f"--{name} is of the whole instruction.", "Leave the operand out.", name)
     if value and not lane:
         raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")
     op = found.operand(operand) if operand else None
@@ -150,12 +157,16 @@ def show(
     elif op and lane:
         result = answers.of_lane(op, number(lane, "lane"), number(value, "value") if value else None)
     else:
-        result = about.operand_map(found, op) if op else about.detail(found)
+        result = about.operand_map(found, op) if op else about.detail(found, pointer, ldm)
     if as_json:
-        return print_json(result)
-    if op and sys.stdout.isatty():
-        return table(*answers.rows(op, result))
-    print(answers.text(found, op, result))
+        print_json(result)
+    elif op and sys.stdout.isatty():
+        table(*answers.rows(op, result))
+    else:
+        print(answers.text(found, op, result))
+    check = answers.pointer_check(result)
+    if check and not check.legal:
+        raise typer.Exit(1)
 
 
 @app.command()

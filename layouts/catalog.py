@@ -232,7 +232,36 @@ def known(text: str) -> Instruction | None:
 
 
 def _of_syntax(syntax: Syntax) -> Instruction | None:
-    return _index().get(syntax.key) or _with_space(syntax) or _index().get(_words_first(syntax).key)
+    found = _index().get(syntax.key) or _with_space(syntax) or _index().get(_words_first(syntax).key)
+    whole = None if found else _completed(syntax)
+    return found or ((_index().get(whole.key) or _with_space(whole)) if whole else None)
+
+
+@lru_cache(maxsize=1)
+def _by_rest() -> dict[tuple[object, ...], tuple[Syntax, ...]]:
+    """Opcode, layouts and modifiers but for the state space → every syntax that has them."""
+    found: dict[tuple[object, ...], dict[Syntax, None]] = {}
+    for i in instructions():
+        found.setdefault(_rest(i.syntax), {})[i.syntax] = None
+    return {key: tuple(alike) for key, alike in found.items()}
+
+
+def _rest(syntax: Syntax) -> tuple[object, ...]:
+    return syntax.opcode, syntax.layouts, frozenset(m for m in syntax.modifiers if m not in SPACES)
+
+
+def _completed(syntax: Syntax) -> Syntax | None:
+    """The syntax of a short name with the shape and the types that it leaves out, where these can be but one:
+    ldmatrix.m8n8.x4 moves b16.
+    """
+    if syntax.shape and syntax.types:
+        return None
+    fits = [
+        one for one in _by_rest().get(_rest(syntax), ())
+        if syntax.shape in ("", one.shape) and syntax.types in ((), one.types)
+    ]  # fmt: skip
+    one = fits[0] if len(fits) == 1 else None
+    return replace(one, modifiers=syntax.modifiers) if one else None
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ from layouts import causes
 from layouts.deadline import check_deadline
 from layouts.errors import LayoutError, refusing_depth
 from layouts.excerpt import code_of
+from layouts.reader import statements
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
@@ -51,6 +52,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     "strides_unusual": "LBO and SBO look exchanged",
     "bit_field_overflow": "A value does not fit its bit field",
     "not_shifted": "The start address is not shifted by 4",
+    "ptxas_refuses": "ptxas refuses the line",
     "reserved_bits": "Reserved bits of the descriptor are set",
     "shift_too_far": "A shift is wider than its type",
     "tma_box": "A box of the tensor map is too large",
@@ -124,8 +126,9 @@ def check(text: str) -> Checked:
     built = builders.of_evaluation(code) if code else ()
     maps = tensor_maps.of_evaluation(code) if code else ()
     found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
+    refused = [Finding("ptxas_refuses", one.message, one.span) for one in statements.refused(text)]
     told, open_ = _operands(text, made, {one.code for one in found}, Blame(text, made, built))
-    found += told
+    found += [*told, *refused]
     open_ += _unread(made, built)
     open_ += _unfinished(code)
     doubted = {message for piece in made.pieces for message in piece.doubts}

@@ -68,6 +68,16 @@ def plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
     return CopyAtom(name, width, one, one)
 
 
+def widest_access(limit: int, element_bits: int, values: int) -> int:
+    """Return the bits of the widest access of at most `limit` that a thread's values fill.
+
+    >>> widest_access(128, 16, 8), widest_access(128, 16, 12)
+    (128, 64)
+    """
+    fits = (n for n in PLAIN["universal"] if n <= limit and not n % element_bits and not values * element_bits % n)
+    return max(fits, default=element_bits)
+
+
 def matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
     """ldmatrix or stmatrix: fragments in registers, rows of matrices in shared memory."""
     family, address = instruction.family, instruction.address

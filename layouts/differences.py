@@ -238,6 +238,38 @@ def rows() -> tuple[Difference, ...]:
             test="tests/test_differences.py::test_ptxas_refuses_one_register_for_the_f64_accumulator",
         ),
         Difference(
+            "registers-of-tf32",
+            "Registers of a tf32 multiplicand of wmma",
+            ("ptx", "000"),
+            "9.7.14.4.5, the example of alternate floating-point precision",
+            "`.reg .b32 a<2>, b<2>`, while the wmma.mma of m16n16k8 names a0 to a3 and b0 to b3.",
+            "A and B of m16n16k8 tf32 are four .b32 registers each: `a<4>, b<4>`. As printed, a2 and a3 are not"
+            " declared; with two registers in the braces, ptxas refuses the line.",
+            message="Argument vector size mismatch",
+            test="tests/test_differences.py::test_ptxas_refuses_two_registers_for_tf32_multiplicands",
+        ),
+        Difference(
+            "wmma-without-aligned",
+            "wmma without `.aligned`",
+            ("ptx", "000", "001"),
+            "9.7.14.4.4, the first example of wmma.store",
+            "`wmma.mma.sync.m16n16k16…` and `wmma.store.d.sync.m16n16k16…`.",
+            "`.sync` and `.aligned` are both mandatory for wmma, mma, ldmatrix, stmatrix and movmatrix, as the syntax"
+            " of 9.7.14.4.4 has it. wgmma and tcgen05 assemble without `.aligned`.",
+            message=".aligned modifier required for instruction",
+            test="tests/test_differences.py::test_ptxas_refuses_wmma_without_aligned",
+        ),
+        Difference(
+            "cvt-without-rounding",
+            "A conversion of an integer to f32 without rounding",
+            ("ptx", "001"),
+            "9.4, the example of cvt",
+            "`cvt.f32.u16 d, a;`",
+            "A conversion from an integer to a floating-point type must name its rounding: `cvt.rn.f32.u16 d, a;`.",
+            message="Rounding modifier required",
+            test="tests/test_differences.py::test_ptxas_refuses_a_conversion_to_f32_without_rounding",
+        ),
+        Difference(
             "selector-of-m16n8k32",
             "The sparsity selector of m16n8k32 f16",
             ("ptx",),

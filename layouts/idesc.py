@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from layouts.descriptor import Notice
+from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.kind import FORMS, Kind, Part
 from layouts.reading import choice, keys, listed, number, quoted, shown
@@ -241,10 +242,31 @@ def warnings(given: Idesc) -> list[Notice]:
     if len(modes) == 1 and "MN" in (given.said("transpose_a"), given.said("transpose_b")):
         says = f"An MN-major {row.name} operand is read only with the swizzle {modes[0].name}."
         out.append(Notice(f"{row.name}_major", "transpose_a", says, "PTX ISA 9.1, Table 54"))
+    if turned := _narrow_turned(given):
+        source = "CUTLASS; not run on hardware"
+        out.append(Notice("narrow_major", f"transpose_{turned[0][0]}", says_narrow(given), source))
     if row.lacking:
         says = f"kind::{row.name} is of {row.targets} alone; {row.lacking} has none."
         out.append(Notice(f"{row.name}_target", "kind", says, SIZES))
     return out
+
+
+def _narrow_turned(given: Idesc) -> list[tuple[str, str]]:
+    """(operand, type) of every MN-major operand of 4 or 6 bits."""
+    types = given.types
+    turned = (side for side in "ab" if given.said(f"transpose_{side}") == "MN")
+    return [(side, types[side]) for side in turned if types[side] in given.kind.turned and dtype(types[side]).bits < 8]
+
+
+def says_narrow(given: Idesc) -> str:
+    """Return what stands behind MN-major operands of 4 or 6 bits; "" where there are none."""
+    names = [f"{side.upper()} ({element})" for side, element in _narrow_turned(given)]
+    if not names:
+        return ""
+    return (
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} MN-major: PTX's Table 54 lists 8 and 16 bits. In kind::"
+        f"{given.kind.name} these elements lie in bytes, and CUTLASS builds and tests both majors. Not run on hardware."
+    )
 
 
 # a wish becomes a word ------------------------------------------------------------------------------------------------

@@ -29,7 +29,11 @@ def nearest(syntax: Syntax, rows: Sequence[Instruction], most: int = 5) -> list[
 
     def parts(candidate: Instruction) -> tuple[float, float]:
         other = candidate.syntax
-        differ = sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other))
+        differ = sum(
+            weight / (1 if _text(part, syntax) else 2)  # what is left out can be filled in
+            for part, weight in _PARTS.items()
+            if not _same(part, syntax, other)
+        )
         return differ, apart(syntax.shape, other.shape)
 
     def spelling(candidate: Instruction) -> float:

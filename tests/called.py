@@ -202,6 +202,9 @@ def calls() -> list[Call]:
     out.append(("a TiledCopy's print without its layouts", lambda: tiled_copy("Tiled Copy, Tiler MN")))
     unsuited = tiled_mma(F16, "(2,1,1)", "((16,3,2):(1,32,16),_,_)")
     out.append(("a permutation that its atoms do not divide", lambda: unsuited.a))
+    laid: Any = {"thr_layout": "(32,8):(8,1)", "val_layout": "(1,8)", "tile": (32, 64)}
+    for atom in ("SM80_CP_ASYNC_CACHEALWAYS<T>", "SM80_CP_ASYNC_CACHEGLOBAL<float>"):
+        out.append((f"a TiledCopy of {atom}", lambda atom=atom: tiled_copy(atom, **laid)))
     out.append(("a TiledCopy of TMA", lambda: tiled_copy("SM90_TMA_LOAD", tile=(64, 64), thr_layout="(32,1)")))
     out.append(("a coordinate tensor", lambda: layout_text.read("ArithTuple(_0,_0) o (_128,_64):(_1@0,_1@1)")))
     out.append(("a Triton layout of nine sizes", lambda: triton_layout(blocked, [1] * 9)))

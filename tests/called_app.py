@@ -16,6 +16,7 @@ from app.gpu import banks, descriptors, fragments, own, products, runs, verify
 from app.gpu.reference import Reference
 from app.guide import overviews, reference, render, values
 from app.instruction import answers, state
+from app.instruction.wmma import check_pointer
 from app.kit import picture
 from app.kit.asked import operand as operand_of
 from app.kit.rate import TooOftenError
@@ -51,6 +52,7 @@ def calls() -> list[Call]:
 
     i, wg = find(F16), find(W16)
     a = i.operand("a")
+    say("a pointer of an mma", check_pointer, i, "0x20", "")
     # matrices of one's own
     for text in ("1" * 65537, "1X2 3", "1 2; 3 4", "[[1,2],[3,4]]", "[1, 2", "[a]", '{"a": [1]}', "[" * 5000):
         say(f"matrix {text[:20]}", own.from_text, text, "data.b")

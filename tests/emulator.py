@@ -24,7 +24,9 @@ from app.gpu.device import WINDOW, Product
 from app.gpu.reference import Reference
 from layouts.instruction import Instruction
 from layouts.plan import Plan
-from layouts.render import cuda, kernel, kernel_device, ptx
+from layouts.render import cuda, kernel, kernel_device
+from layouts.slots import Slot
+from layouts.slots import slots as slots_of
 from tests.cpp import compiler
 
 PRELUDE = r"""
@@ -133,7 +135,7 @@ class Emulator:
         head = original[: original.index("{\n") + 2]
         slots = [
             slot
-            for slot in sorted(ptx.slots(instruction, form), key=lambda s: not s.written)
+            for slot in sorted(slots_of(instruction, form), key=lambda s: not s.written)
             if slot.kind != "immediate"
         ]
         given = "".join(
@@ -145,7 +147,7 @@ class Emulator:
             if slot.written
         )
         names = [
-            name for slot in ptx.slots(instruction, form) if slot.kind == "immediate" for name, _ in slot.immediates
+            name for slot in slots_of(instruction, form) if slot.kind == "immediate" for name, _ in slot.immediates
         ]
         told = "".join(f"  if (threadIdx.x == 0) immediates[{n}] = {name};\n" for n, name in enumerate(names))
         return (
@@ -162,7 +164,7 @@ class Emulator:
             self.failure = self.failure or error
 
     def _execute(self, number: int, i: Instruction, form: str) -> None:
-        slots = [slot for slot in sorted(ptx.slots(i, form), key=lambda s: not s.written) if slot.kind != "immediate"]
+        slots = [slot for slot in sorted(slots_of(i, form), key=lambda s: not s.written) if slot.kind != "immediate"]
         lanes = np.frombuffer((ctypes.c_ubyte * (128 * 4096)).in_dll(self.library, "lanes"), np.uint8).reshape(
             128, 4096
         )[: i.threads]
@@ -170,7 +172,7 @@ class Emulator:
         for slot, where, size in layout(slots):
             kind = np.uint64 if size // max(slot.registers, 1) == 8 else np.uint32
             held[slot.name] = lanes[:, where : where + size].copy().view(kind)
-        names = [name for slot in ptx.slots(i, form) if slot.kind == "immediate" for name, _ in slot.immediates]
+        names = [name for slot in slots_of(i, form) if slot.kind == "immediate" for name, _ in slot.immediates]
         told = (ctypes.c_int * 8).in_dll(self.library, "immediates")
         out = self._result(number, i, form, held, {name: str(told[n]) for n, name in enumerate(names)})
         for slot, where, size in layout(slots):
@@ -312,11 +314,11 @@ class Emulator:
                 sys.modules.pop(name) if old is None else sys.modules.__setitem__(name, old)
 
 
-def _pointer(slot: ptx.Slot) -> str:
+def _pointer(slot: Slot) -> str:
     return slot.name if slot.kind == "vector" else f"&{slot.name}"
 
 
-def layout(slots: Sequence[ptx.Slot]) -> list[tuple[ptx.Slot, int, int]]:
+def layout(slots: Sequence[Slot]) -> list[tuple[Slot, int, int]]:
     """(slot, first byte, bytes) of each operand in a lane's block."""
     out, at = [], 0
     for slot in slots:

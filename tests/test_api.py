@@ -10,7 +10,9 @@ import brotli
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
+from typer.testing import CliRunner
 
+from app import cli
 from app.catalogue.facts import Listing
 from app.instruction.facts import Detail, OperandMap
 from app.instruction.pickers import pickers
@@ -18,6 +20,7 @@ from app.kit.errors import Error
 from app.kit.examples import BODIES
 from app.main import create_app
 from layouts import catalog, find
+from layouts.errors import LayoutError
 from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -293,3 +296,26 @@ def test_the_documented_bodies_are_answered_and_every_post_route_has_one(client:
             assert own.post(path, json=body).status_code == 200, path
     page = client.get("/docs").text
     assert all(f"{path} -H" in page for path in posts)
+
+
+def test_a_pointer_and_an_ldm_are_judged(client: Client) -> None:
+    """ldm 24 is legal in the CUDA C++ guide and illegal in PTX, whose fragment of halves has 32 bytes."""
+    address = "/api/v1/instructions/wmma.load.a.sync.aligned.row.m16n16k16.f16"
+    check = client.get(address, params={"pointer": "0x20", "ldm": "24"}).json()["memory"]["check"]
+    assert (check["pointer"], check["ldm"], check["legal"]) == ("0x20", 24, False)
+    assert [rule["name"] for rule in check["rules"] if not rule["holds"]] == ["PTX ldm"]
+    assert client.get(address, params={"ldm": 32}).json()["memory"]["check"]["legal"] is True
+    assert client.get(address, params={"pointer": 16}).json()["memory"]["check"]["legal"] is False
+    assert "check" not in client.get(address).json()["memory"]
+    refused = client.get("/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32", params={"ldm": 24})
+    assert refused.status_code in (400, 422) and "takes no ldm" in refused.text
+    assert client.get(address, params={"ldm": "x"}).status_code == 422
+
+
+def test_the_command_judges_a_pointer_and_an_ldm() -> None:
+    load = ["show", "wmma.load.a.row.m16n16k16.f16"]
+    wrong = CliRunner().invoke(cli.attach(), [*load, "--pointer", "0x20", "--ldm", "24"])
+    assert wrong.exit_code == 1 and "✗ PTX ldm: 24 mod 16 = 8; a multiple of 16 elements is asked" in wrong.output
+    right = CliRunner().invoke(cli.attach(), [*load, "--pointer", "0x20", "--ldm", "32"])
+    assert right.exit_code == 0 and "pointer 0x20, ldm 32: legal" in right.output
+    assert isinstance(CliRunner().invoke(cli.attach(), [*load, "a", "--ldm", "24"]).exception, LayoutError)

@@ -147,3 +147,48 @@ def test_an_example_compiles_with_nvcc(example: Example, tmp_path: Path) -> None
     options = ["-gencode", "arch=compute_90a,code=sm_90a", "-DLANESCOPE=1", f"-I{folder()}", f"-I{tmp_path}"]
     good, said = nvcc.compile_object(f'#include "{example.name}.cu"\n', tmp_path, options)
     assert good, said
+
+
+def test_a_cluster_is_recorded_whole(tmp_path: Path) -> None:
+    """Compiled for the host: every block of every cluster, against the blocks counted one by one."""
+    if not compiler():
+        pytest.skip("no host compiler")
+    (tmp_path / "lanescope.cuh").write_text(header())
+    asks = [
+        (grid, cluster, first, last)
+        for grid, cluster in (
+            ((8, 1, 1), (2, 1, 1)),
+            ((4, 6, 2), (2, 3, 1)),
+            ((3, 2, 4), (1, 1, 1)),
+            ((4, 2, 4), (1, 2, 2)),
+        )
+        for first, last in ((0, 0), (1, 1), (5, 6), (7, 7), (9, 3), (100, 200), (0, 1000))
+    ]
+    calls = "".join(
+        f"  for (unsigned z = 0; z < {g[2]}; ++z) for (unsigned y = 0; y < {g[1]}; ++y)\n"
+        f"  for (unsigned x = 0; x < {g[0]}; ++x) {{\n"
+        f"    const unsigned grid[] = {{{g[0]}, {g[1]}, {g[2]}}}, cluster[] = {{{c[0]}, {c[1]}, {c[2]}}};\n"
+        f"    const unsigned corner[] = {{x - x % {c[0]}, y - y % {c[1]}, z - z % {c[2]}}};\n"
+        f"    std::putchar(lanescope::in_range({first}, {last}, grid, corner, cluster) ? '1' : '0');\n  }}\n"
+        "  std::putchar('\\n');\n"
+        for g, c, first, last in asks
+    )  # fmt: skip
+    text = f'#define __CUDACC_RTC__\n#include <cstdio>\n#include "lanescope.cuh"\nint main() {{\n{calls}}}\n'
+    (tmp_path / "range.cpp").write_text(text)
+    command = [str(compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", str(tmp_path / "range.cpp")]
+    subprocess.run([*command, "-o", str(tmp_path / "range")], check=True, capture_output=True)
+    answers = subprocess.run([str(tmp_path / "range")], check=True, capture_output=True, text=True).stdout.split()
+    for (grid, cluster, first, last), answer in zip(asks, answers, strict=True):
+        blocks = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
+        own = [tuple(at // size for at, size in zip(block, cluster, strict=True)) for block in blocks]
+        wanted = {own[n] for n in range(len(blocks)) if first <= n <= last}
+        assert answer == "".join("1" if one in wanted else "0" for one in own), (grid, cluster, first, last)
+
+
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+def test_the_registers_of_a_cluster_assemble() -> None:
+    moves = re.findall(r'asm\("(mov\.u32 %0, %%cluster_\w+\.[xyz];)"', header())
+    assert len(moves) == 6
+    body = "\n".join(move.replace("%%", "%").replace("%0", "r") for move in moves)
+    text = f".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {{ .reg .u32 r;\n{body}\nret; }}"
+    assert assembler.judged(text, "sm_90")[0] == 0

@@ -126,7 +126,7 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
     """With the files of an H200 in the device's place, and one of them exchanged for another mistake's."""
     device = type("Hopper", (), {"supports": lambda self, instruction: ""})()
     rows = json.loads((captured.FOLDER / "captures.json").read_text())["runs"]
-    monkeypatch.setattr(captures, "together", lambda to: rows)
+    monkeypatch.setattr(captures, "together", lambda to, examples, last: rows)
     monkeypatch.setattr(planted, "opened", lambda folder: captured.files())
 
     def kept(files: planted.Files, example: captures.Example, mistake: int, real: bool) -> Verified:
@@ -138,6 +138,7 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
 
     monkeypatch.setattr(planted, "verified", kept)
     assert planted.run(device) == {one.name: {"ran": 6, "agreed": 6} for one in EXAMPLES}
+    assert planted.run(device, per_kind=1) == {EXAMPLES[0].name: {"ran": 2, "agreed": 2}}  # right, and one mistake
     first, name = EXAMPLES[0].name, "{}-{}-fill1.lscap".format
     changed = dict(captured.files()) | {name(first, 2): captured.files()[name(first, 1)]}
     rows[5]["d_right"] = True

@@ -199,3 +199,32 @@ def test_a_wrong_size_is_told_and_nothing_else(text: str, told: str) -> None:
     assert told in caught.value.message and "opcode" not in caught.value.message
     head = text.split(".m", 1)[0].split(".")[0]
     assert all(ptx.startswith(head) for ptx in caught.value.nearest)
+
+
+@pytest.mark.parametrize(
+    ("short", "ptx"),
+    [
+        ("ldmatrix.m8n8.x4", "ldmatrix.sync.aligned.m8n8.x4.b16"),
+        ("ldmatrix.m8n8.x4.trans.shared", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+        ("ldmatrix.x2", "ldmatrix.sync.aligned.m8n8.x2.b16"),
+        ("stmatrix.m16n8.x2.trans", "stmatrix.sync.aligned.m16n8.x2.trans.b8"),
+        ("movmatrix.m8n8.trans", "movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("tcgen05.ld.16x64b.x1", "tcgen05.ld.sync.aligned.16x64b.x1.b32"),
+    ],
+)
+def test_a_short_name_leaves_out_what_can_be_but_one(short: str, ptx: str) -> None:
+    assert catalog.find(short).ptx == ptx
+
+
+def test_a_short_name_that_fits_several_is_refused() -> None:
+    with pytest.raises(LayoutError, match=r"types are missing \(allowed: f32\.tf32\.tf32\.f32, f64"):
+        catalog.find("mma.m16n8k4.row.col")
+    with pytest.raises(LayoutError, match=r"modifier 'x3' is not legal here \(allowed: x1"):
+        catalog.find("ldmatrix.m8n8.x3.b16")
+
+
+def test_what_is_left_out_is_said_as_missing() -> None:
+    """A shape that exists is not called wrong because the types of another row are none."""
+    with pytest.raises(LayoutError) as caught:
+        catalog.find("ldmatrix.m8n8.x3")
+    assert "shape" not in caught.value.message and "'x3' is not legal" in caught.value.message

@@ -13,6 +13,7 @@ from layouts.dtypes import REGISTERS
 from layouts.instruction import Instruction
 from layouts.reader import cutlass
 from layouts.render import cuda, ptx, python
+from layouts.slots import slots as slots_of
 from layouts.table import atoms
 from tests.ptxas import assembler, nvrtc
 
@@ -91,7 +92,7 @@ def test_immediates_are_template_parameters() -> None:
 def call(i: Instruction, number: int, form: str) -> str:
     """A kernel that loads, runs and stores through the generated functions, so that the compiler keeps them."""
     body, arguments = [], []
-    for slot in sorted(ptx.slots(i, form), key=lambda s: not s.written):
+    for slot in sorted(slots_of(i, form), key=lambda s: not s.written):
         kind = REGISTERS[slot.type].cpp if slot.type in REGISTERS else ""
         if slot.kind == "vector":
             body.append(f"  {kind} {slot.name}[{slot.registers}] = {{}};")
@@ -117,12 +118,12 @@ def call(i: Instruction, number: int, form: str) -> str:
     body.append(f"  n{number}::{name}({', '.join(arguments)});")
     if "d" in i.operands:
         out = i.operands["d"]
-        written = next((s for s in ptx.slots(i, form) if s.written and s.kind == "vector"), None)
+        written = next((s for s in slots_of(i, form) if s.written and s.kind == "vector"), None)
         if written:
             body.append(
                 f"  n{number}::store_d({written.name}, ({cuda.memory_type(out.element, out.container_bits)}*)m, 64);"
             )
-    outputs = [s for s in ptx.slots(i, form) if s.written]
+    outputs = [s for s in slots_of(i, form) if s.written]
     for s in outputs:
         element = f"{s.name}[0]" if s.kind == "vector" else s.name
         body.append(f"  *(volatile unsigned*)m = (unsigned){element};")
@@ -139,12 +140,12 @@ def test_the_syntax_shown_assembles(target: str) -> None:
     said = [(i, form) for i in SAMPLE[target] for form in i.family.forms]
     for number, (i, form) in enumerate(said):
         declared = []
-        for slot in ptx.slots(i, form):
+        for slot in slots_of(i, form):
             if slot.kind == "vector":
                 declared += [f".reg .{slot.type} {slot.name}<{slot.registers}>;"]
             elif slot.kind != "immediate":
                 declared += [f".reg .{slot.type} {slot.name};"]
-        operands = ", ".join(slot.text for slot in ptx.slots(i, form))
+        operands = ", ".join(slot.text for slot in slots_of(i, form))
         parts.append(f".entry k{number}() {{ {' '.join(declared)}\n{i.ptx} {operands};\nret; }}\n")
     code, told = assembler._run("".join(parts), target)
     assert code == 0, told[:500]

@@ -75,6 +75,8 @@ def test_expressions_are_pycutes(name: str) -> None:
         ("composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{})(1,_)", ["Sw<3,3,3> o 64 o (64):(1)"]),
         ("flatten(coalesce(((2,2),4):((1,2),4)))  # a comment", ["16:1", "16:1"]),
         ("tile_to_shape((2,2):(1,2), (4,4))", ["((2,2),(2,2)):((1,4),(2,8))"]),
+        ("tile_to_shape((2,2):(1,2), (4,4), Step<_0,_1>)", ["((2,2),(2,2)):((1,4),(2,8))"]),
+        ("tile_to_shape((2,2):(1,2), (4,4), Step<_1,_0>)", ["((2,2),(2,2)):((1,8),(2,4))"]),
     ],
 )  # fmt: skip
 def test_statements_in_every_dialect(text: str, results: list[str]) -> None:

@@ -16,7 +16,7 @@ from layouts import catalog, descriptor, find, wmma
 from layouts.differences import Difference, narrow_strides, rows
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.render import ptx
+from layouts.slots import slots
 from tests.held import holding
 from tests.ptxas import assembler, nvrtc
 
@@ -41,12 +41,12 @@ def answer(text: str, target: str, declared: str = "") -> tuple[int, str]:
 def spelled(text: str, like: Instruction) -> tuple[str, str]:
     """A line of PTX with the operands of a similar instruction, and their declarations."""
     declared = []
-    for slot in ptx.slots(like):
+    for slot in slots(like):
         if slot.kind == "vector":
             declared.append(f".reg .{slot.type} {slot.name}<{slot.registers}>;")
         elif slot.kind != "immediate":
             declared.append(f".reg .{slot.type} {slot.name};")
-    return f"{text} {', '.join(slot.text for slot in ptx.slots(like))};", " ".join(declared)
+    return f"{text} {', '.join(slot.text for slot in slots(like))};", " ".join(declared)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
@@ -182,6 +182,38 @@ def test_ptxas_refuses_one_register_for_the_f64_accumulator() -> None:
     code, said = answer(head + " {d0}, {a}, {b}, {c0};", "sm_80", declared)
     assert code and "Argument vector size mismatch" in said
     assert find("wmma.load.c.row.m8n8k4.f64").operand("c").registers == 2
+
+
+@needs_ptxas
+def test_ptxas_refuses_two_registers_for_tf32_multiplicands() -> None:
+    """The line names a0 to a3: with two of each declared, a2 is none; with two of each in the braces, they are few."""
+    found = find("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32")
+    line, declared = spelled(found.ptx, found)
+    assert ".reg .b32 a<4>;" in declared and answer(line, "sm_80", declared)[0] == 0
+    code, said = answer(line, "sm_80", declared.replace("a<4>", "a<2>").replace("b<4>", "b<2>"))
+    assert code and "Unknown symbol 'a2'" in said
+    few = line.replace("{a0, a1, a2, a3}", "{a0, a1}").replace("{b0, b1, b2, b3}", "{b0, b1}")
+    code, said = answer(few, "sm_80", declared)
+    assert code and "Argument vector size mismatch" in said
+
+
+@needs_ptxas
+@pytest.mark.parametrize(
+    "text", ["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "wmma.store.d.sync.aligned.row.m16n16k16.f32"]
+)
+def test_ptxas_refuses_wmma_without_aligned(text: str) -> None:
+    line, declared = spelled(text, find(text))
+    assert answer(line, "sm_80", declared)[0] == 0
+    code, said = answer(line.replace(".aligned", ""), "sm_80", declared)
+    assert code and ".aligned modifier required for instruction" in said
+
+
+@needs_ptxas
+def test_ptxas_refuses_a_conversion_to_f32_without_rounding() -> None:
+    declared = ".reg .u16 a; .reg .f32 d;"
+    assert answer("cvt.rn.f32.u16 d, a;", "sm_80", declared)[0] == 0
+    code, said = answer("cvt.f32.u16 d, a;", "sm_80", declared)
+    assert code and "Rounding modifier required" in said
 
 
 @needs_ptxas

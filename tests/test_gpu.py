@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from app.gpu import device, evidence, kernels, numbers, verify
+from app import cli
+from app.gpu import boxes, device, evidence, generated, kernels, numbers, pieces, scripts, verify
+from app.gpu.sampled import first_of_each
 from layouts import catalog, find
 from layouts.banks import ACCESSES
 from layouts.errors import LayoutError
@@ -212,3 +215,68 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
         verify.verify(part="nothing")
     with pytest.raises(LayoutError, match="no family's"):
         verify.verify("wgmma", part="banks")
+
+
+class Hopper:
+    """NumPy-free stand-in for an H200: it says what it is, and runs nothing."""
+
+    target = "sm_90a"
+
+    def __init__(self, number: int = 0) -> None:
+        assert number == 0
+
+    def info(self) -> dict[str, str]:
+        return dict.fromkeys(("name", "compute_capability", "driver", "cuda", "target", "uuid"), "9.0")
+
+
+def test_a_quick_verification_has_a_case_of_every_kind() -> None:
+    """Every row in every form, every kind of generated function, program, load and rule; a few of the whole each."""
+    jobs = list(verify.jobs("sm_90a"))
+    chosen = verify.sample(jobs)
+    assert {(id(job.instruction.family), job.form) for job in jobs} == {
+        (id(job.instruction.family), job.form) for job in chosen
+    }
+    assert len({job.key for job in chosen}) == len(chosen) < len(jobs) / 10 and chosen == verify.sample(jobs)
+    on = pieces._Target("sm_90a")
+    for cases, kind, part in (
+        (verify.chains_of(on), lambda case: case.key, "chains"),
+        (list(generated.cases()), lambda case: case.key, "code"),
+        (list(scripts.cases(on)), lambda made: made.instruction.family.name, "programs"),
+        (list(boxes.loads()), lambda load: load.key, "boxes"),
+        (list(boxes.offered()), lambda case: case[0], "boxes"),
+    ):
+        some = first_of_each(cases, kind, verify.QUICK[part])
+        assert {kind(case) for case in some} == {kind(case) for case in cases} and len(some) < len(cases) / 2
+        assert first_of_each(cases, kind, 0) == cases
+    assert set(verify.QUICK) == set(evidence.PARTS) - {"tcgen05"}
+
+
+def test_a_verification_says_its_stages_and_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    ran: list[int] = []
+
+    def run_jobs(device: Hopper, todo: list[verify.Job], progress: verify.Progress) -> dict[str, dict[str, str]]:
+        ran.append(len(todo))
+        return {job.key: {"mma": "agrees"} for job in todo}
+
+    def recorded(name: str) -> Any:
+        def run(device: Hopper, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+            asked.append((name, per_kind))
+            return {"x": {"ran": 1, "agreed": 1}}
+
+        return run
+
+    monkeypatch.setattr(verify, "Cuda", Hopper)
+    monkeypatch.setattr(verify, "run_jobs", run_jobs)
+    monkeypatch.setattr(verify, "_VERIFY", {name: recorded(name) for name in evidence.PARTS})
+    for quick in (False, True):
+        asked.clear()
+        said: list[str] = []
+        found = verify.verify(quick=quick, begins=said.append)
+        assert said[1:] == [name for name, _ in asked] == [name for name in evidence.PARTS if name != "tcgen05"]
+        assert said[0] == f"{ran[-1]:,} forms of instructions" and "tcgen05" in found["skipped"]
+        assert all(count == (verify.QUICK[name] if quick else 0) for name, count in asked)
+    assert ran[1] < ran[0] / 10
+    done = CliRunner().invoke(cli.attach(), ["gpu", "verify", "--quick"])
+    assert done.exit_code == 0 and " s  banks" in done.stderr and " s  banks" not in done.stdout
+    assert isinstance(CliRunner().invoke(cli.attach(), ["gpu", "verify", "--quick", "--write"]).exception, LayoutError)

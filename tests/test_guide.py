@@ -356,3 +356,8 @@ def test_the_glossary_says_what_the_bank_model_does() -> None:
         16,
         8,
     )
+
+
+def test_copies_are_said_as_people_say_them(client: Client) -> None:
+    page = client.get("/guide/wmma-fragment").text
+    assert "each element is held twice." in page and "held by twice" not in page

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from layouts import catalog
 from layouts.instruction import Instruction, Operand
-from layouts.render import cuda, ptx, python
+from layouts.render import cuda, python
+from layouts.slots import slots as slots_of
 from tests import cpp
 
 needs_compiler = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
@@ -165,7 +166,7 @@ def read(i: Instruction, form: str) -> tuple[str, dict[str, tuple[str, str]]]:
 
     body = re.sub(r"%(\d+)", name, match["body"])
     assert used == set(range(len(bound))), text  # every binding has its place
-    written = {slot.name for slot in ptx.slots(i, form) if slot.kind == "address"}
+    written = {slot.name for slot in slots_of(i, form) if slot.kind == "address"}
     assert bool(match["clobber"]) == bool(written or i.threads == 128), text
     return body, {name: (sign, letter) for name, sign, letter in bound}
 
@@ -179,7 +180,7 @@ def test_every_wrapper_binds_each_register_to_its_place() -> None:
         for form in i.family.forms:
             body, bound = read(i, form)
             told = []
-            for slot in ptx.slots(i, form):
+            for slot in slots_of(i, form):
                 names = [f"{slot.name}[{n}]" for n in range(slot.registers)] if slot.kind == "vector" else [slot.name]
                 names = [name for name, _ in slot.immediates] if slot.kind == "immediate" else names
                 together = "{" + ", ".join(names) + "}"
@@ -189,7 +190,7 @@ def test_every_wrapper_binds_each_register_to_its_place() -> None:
                 sign = ("+" if i.threads == 128 else "=") if slot.written else ""
                 assert {bound[name] for name in names} == {(sign, letter)}, (i.ptx, slot)
             line = f"{i.ptx} {', '.join(told)};"
-            predicate = next((slot.name for slot in ptx.slots(i, form) if slot.kind == "predicate"), "")
+            predicate = next((slot.name for slot in slots_of(i, form) if slot.kind == "predicate"), "")
             assert body == (f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {line} }}" if predicate else line)
             count += 1
     assert count > 2500

@@ -61,8 +61,12 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
     ],
 )
 def test_one_instruction(client: Client, text: str, ptx: str) -> None:
-    assert fits(text) == [ptx] and reader.read(text).found[0].sure
+    found = reader.read(text).found[0]
+    assert fits(text) == [ptx] and (found.sure or found.facts["refused"])
     answer = client.get("/read", params={"text": text}, follow_redirects=False)
+    if not found.sure:  # a line that ptxas refuses stays where that is said
+        assert answer.status_code == 200 and f'href="/i/{ptx}"' in answer.text
+        return
     assert answer.status_code == 303 and urlsplit(answer.headers["location"]).path == f"/i/{ptx}"
 
 

@@ -1,15 +1,19 @@
-"""docs/seeds.md: every link opens, every command runs, and no section is without one."""
+"""docs/seeds.md: every link opens, every command runs, both show the figure that stands behind them, and no section is
+without one.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from app import cli
+from layouts.descriptor import Descriptor
 from tests.client import Client
 
 TEXT = (Path(__file__).parents[1] / "docs" / "seeds.md").read_text()
@@ -20,6 +24,35 @@ ROWS = [
 ]
 LINKS = sorted(set(re.findall(r"\]\((/[^)\s]*)\)", TEXT)))
 COMMANDS = sorted(set(re.findall(r"`(lanescope [^`]*)`", TEXT)) - {"lanescope serve"})
+
+SHOWN = re.findall(r"(?:\]\((?P<link>/[^)\s]*)\)|`(?P<command>lanescope [^`]*)`) \*\*(?P<figures>[^*]+)\*\*", TEXT)
+
+
+def read_strides(text: str) -> list[tuple[int, int]]:
+    """(LBO, SBO) of each descriptor that a text shows, in units of 16 bytes, each once: in words, else as words."""
+    said = re.findall(r"(?:LBO (\d+|not read), |; )SBO (\d+) bytes", text)
+    if said:
+        found = [(int(lbo) // 16 if lbo.isdigit() else -1, int(sbo) // 16) for lbo, sbo in said]
+    else:
+        words = [Descriptor(int(word, 16)) for word in re.findall(r"\b0x[0-9a-f]{16}\b", text)]
+        found = [(one.lbo_bytes // 16, one.sbo_bytes // 16) for one in words]
+    return list(dict.fromkeys(found))
+
+
+def find_wrong(figures: str, text: str) -> list[str]:
+    """The figures that a text does not show. Strides of A and of B, or of the one descriptor that is shown."""
+    text = " ".join(text.split())
+    strides = read_strides(text)
+    wrong = []
+    for figure in figures.split("; "):
+        if not (stated := re.fullmatch(r"(?:([AB]) )?(?:LBO (\d+), )?SBO (\d+)", figure)):
+            wrong += [figure] * (figure not in text)
+            continue
+        side, lbo, sbo = stated.groups()
+        shown = strides[-1 if side == "B" else 0 : None if side == "B" else 1]
+        if not shown or shown[0][1] != int(sbo) or (lbo and shown[0][0] != int(lbo)):
+            wrong.append(f"{figure}: {strides}")
+    return wrong
 
 
 def test_every_section_is_shown_somewhere() -> None:
@@ -45,6 +78,25 @@ def test_every_link_opens(client: Client) -> None:
 def test_every_command_runs(command: str) -> None:
     done = CliRunner().invoke(cli.attach(), shlex.split(command)[1:])
     assert done.exit_code == 0 and done.output.strip(), (done.output, done.exception)
+
+
+@pytest.mark.parametrize(("link", "command", "figures"), SHOWN, ids=[link or command for link, command, _ in SHOWN])
+def test_what_is_shown_is_what_the_note_states(client: Client, link: str, command: str, figures: str) -> None:
+    if link:
+        html = re.sub(r"<(script|style)\b.*?</\1>", " ", client.get(link).text, flags=re.S)
+        shown = unescape(re.sub(r"<[^>]+>", " ", html))
+    else:
+        shown = CliRunner().invoke(cli.attach(), shlex.split(command)[1:]).output
+    assert not find_wrong(figures, shown)
+
+
+def test_a_wrong_figure_is_noticed(client: Client) -> None:
+    """The address without its order shows other strides, the command without its pitch other addresses."""
+    assert len(SHOWN) > 25
+    page = client.get("/smem?swizzle=none&major=MN&mn=128&k=16").text
+    assert find_wrong("LBO 128, SBO 8", page) and not find_wrong("LBO 8, SBO 16", page)
+    chain = ["chain", "mma.m8n8k16.row.col.s32.s8.s8.s32", "a"]
+    assert find_wrong("lane addresses: 0 16 32 48 64 80 96 112", CliRunner().invoke(cli.attach(), chain).output)
 
 
 def test_a_broken_link_is_noticed(client: Client) -> None:

@@ -17,7 +17,7 @@ from app.main import create_app
 from layouts import bind, catalog, find
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Place
-from layouts.render import ptx
+from layouts.slots import slots as slots_of
 from tests.client import Client
 from tests.oracle import tensor as oracle
 from tests.ptxas import assembler, candidates
@@ -37,7 +37,7 @@ def line(found: Instruction, form: str) -> assembler.Line:
     """The text with the operands that its page shows, by names that the assembler declares."""
     spelled, numbers = [], {"f32": ("f", iter(range(300))), "b64": ("q", iter(range(8))), "pred": ("p", iter([""]))}
     registers = iter(range(600))
-    for slot in ptx.slots(found, form):
+    for slot in slots_of(found, form):
         letter, free = numbers.get(slot.type, ("r", registers))
         names = [f"{letter}{next(free)}" for _ in range(slot.registers)]
         spelled.append(

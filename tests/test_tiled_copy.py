@@ -158,3 +158,52 @@ def test_atoms_that_reach_past_the_permutation_have_no_copy(atoms: str, permutat
     other = "b" if letter == "a" else "a"
     inside = tiled_copy("universal", tiled_mma=made, operand=other, tile=(128, 64)).destination
     assert (int(inside.rows.max()), int(inside.cols.max())) == (127, 63)
+
+
+LAID: Any = {"thr_layout": "(32,8):(8,1)", "val_layout": "(1,8)", "tile": [32, 64]}
+
+
+@pytest.mark.parametrize(
+    ("atom", "name", "bits"),
+    [
+        ("UniversalCopy<float>", "universal", 32),
+        ("cute::UniversalCopy<float4>", "universal", 128),
+        ("Copy_Atom<UniversalCopy<double>, half_t>", "universal", 64),
+        ("SM80_CP_ASYNC_CACHEALWAYS<float>", "cp.async", 32),
+        ("SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint64_t>", "cp.async", 64),
+        ("SM80_CP_ASYNC_CACHEGLOBAL<cute::uint128_t>", "cp.async", 128),
+        ("AutoVectorizingCopyWithAssumedAlignment<64>", "universal", 64),
+        ("AutoVectorizingCopy", "universal", 128),
+        ("DefaultCopy", "universal", 16),
+        ("Copy_Atom<SM75_U32x4_LDSM_N, half_t>", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", 128),
+    ],
+)
+def test_atoms_as_cutlass_spells_them(atom: str, name: str, bits: int) -> None:
+    made = tiled_copy(atom, **LAID)
+    assert (made.atom.name, made.atom.bits) == (name, bits)
+
+
+def test_an_auto_vectorizing_copy_takes_what_the_values_fill() -> None:
+    """12 halves of a thread are three accesses of 64 bits: UniversalCopy<uint128_t> does not divide them."""
+    laid = LAID | {"val_layout": "(1,12)", "tile": [32, 96]}
+    auto = "AutoVectorizingCopyWithAssumedAlignment<128>"
+    assert tiled_copy(auto, **laid).atom.bits == 64
+    text = f"make_tiled_copy(Copy_Atom<{auto}, half_t>{{}}, Layout<Shape<_32,_8>>{{}}, Layout<Shape<_1,_12>>{{}})"
+    assert tiled_copy(text, tile=[32, 96]).atom.bits == 64
+    with pytest.raises(LayoutError, match="works on 8 values"):
+        tiled_copy("UniversalCopy<uint128_t>", **laid)
+
+
+@pytest.mark.parametrize(
+    ("atom", "said"),
+    [
+        ("SM80_CP_ASYNC_CACHEALWAYS<T>", "leaves open how wide its type is"),
+        ("UniversalCopy<my_vector>", "leaves open how wide its type is"),
+        ("SM80_CP_ASYNC_CACHEGLOBAL<float>", "moves 32 bits at once"),
+    ],
+)
+def test_an_atom_of_an_open_or_wrong_width_says_so(atom: str, said: str) -> None:
+    with pytest.raises(LayoutError, match=said):
+        tiled_copy(atom, **LAID)
+    if "open" in said:
+        assert tiled_copy(atom, bits=64, **LAID).atom.bits == 64

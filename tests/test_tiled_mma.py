@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from app import cli
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.tiles.atoms import atom
 from layouts.tiles.chained import chained
-from layouts.tiles.mma import TileOperand, tiled_mma
+from layouts.tiles.mma import TileOperand, closing_size, tiled_mma
+from tests.client import Client
 from tests.held import holding
 from tests.oracle import cutlass, tiled
 
@@ -206,3 +209,47 @@ def test_atoms_come_from_rows() -> None:
     assert atom(HALF).instruction is find("mma.m16n8k16.row.col.f32.f16.f16.f32")
     assert str(atom(HALF).layouts["b"]) == "((4,8),(2,2)):((16,1),(8,64))"
     assert str(atom("mma.m8n8k4.col.col.f32.f16.f16.f32").threads) == "(4,2):(1,16)"
+
+
+GAPS = {"atom": "SM80_16x8x8_F32F16F16F32_TN", "permutation": "Tile<16:1,(2,16):(1,8),8>", "atom_layout": "(4,1,1)"}
+
+
+def test_a_tile_that_is_left_out_is_the_least_that_closes(client: Client) -> None:
+    """tile_shape is the permutation's sizes: 16 × 32 × 8. (2,16):(1,8) takes N = 0 1 8 9 … 120 121 first and 2 3 …
+    after 128; four atoms of 16 take 64 rows."""
+    made = tiled_mma(GAPS["atom"], GAPS["atom_layout"], GAPS["permutation"])
+    assert (made.shape, made.tile, closing_size(made)) == ((16, 32, 8), (64, 128, 8), (64, 128, 8))
+    assert np.unique(made.c.rows.astype(np.int64) * 128 + made.c.cols).size == 64 * 128
+    told = client.post("/api/v1/tiles/mma", json=GAPS).json()
+    assert (told["shape"], told["tile"]) == ([16, 32, 8], [64, 128, 8])
+    said = (
+        "CuTe's tile_shape is (16,32,8), the sizes of the permutation. The layouts close after (64,128,8):"
+        " 4 atoms of 16 take 64 of M; (2,16):(1,8) has gaps and covers N after 128."
+    )
+    assert said in told["notes"]
+    arguments = ["tiles", "mma", GAPS["atom"], "--atom-layout", "(4,1,1)", "--permutation", GAPS["permutation"]]
+    done = CliRunner().invoke(cli.attach(), arguments)
+    assert done.exit_code == 0 and "tile 64×128×8" in done.output and said in done.output
+    plain = client.post("/api/v1/tiles/mma", json={"atom": HALF, "permutation": "(32,32,16)"}).json()
+    assert not any("tile_shape" in note for note in plain["notes"])
+
+
+@pytest.mark.parametrize(
+    ("tile", "said"),
+    [
+        ((64, 64, 16), None),  # 128 for C, 32 for A, 16 for B
+        ((64, 64, 64), "take 256 registers a thread, which has at most 255. C takes 128: keep"),
+        ((128, 64, 16), "which has at most 255; C alone takes 256, so the compiler spills"),
+    ],
+)
+def test_a_tile_that_no_threads_registers_hold_says_so(
+    client: Client, tile: tuple[int, int, int], said: str | None
+) -> None:
+    told = client.post("/api/v1/tiles/mma", json={"atom": HALF, "tile": list(tile)}).json()
+    assert [note for note in told["notes"] if "at most 255" in note and (said or "") in note] == told["notes"]
+    assert bool(told["notes"]) is bool(said)
+    named = "x".join(map(str, tile))
+    done = CliRunner().invoke(cli.attach(), ["tiles", "mma", HALF, "--tile", named])
+    page = client.get("/tiles/mma", params={"atom": HALF, "tile": named}).text
+    assert all(("at most 255" in text) is bool(said) for text in (done.output, page))
+    assert (told["registers"] > 255) is bool(said)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from app.gpu.device import Array, Cuda
+from app.gpu.sampled import first_of_each
 from layouts import storage, tma
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, mode
@@ -223,18 +224,18 @@ def offered() -> Iterator[tuple[str, Map]]:
         yield "rank", Map(name, small, tuple(16 for _ in range(rank - 1)), small, "none")
 
 
-def run(device: Cuda) -> dict[str, dict[str, Any]]:
+def run(device: Cuda, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Loads by what varies, and maps by their rule: how many of how many layouts/tma.py foretells; {} before sm_90."""
     if float(device.info()["compute_capability"]) < 9.0:
         return {}
     out: dict[str, dict[str, Any]] = {}
     rng = np.random.default_rng(5)
-    for load in loads():
+    for load in first_of_each(loads(), lambda load: load.key, per_kind):
         row = out.setdefault(f"load: {load.key}", {"ran": 0, "agreed": 0})
         row["ran"] += 1
         row["agreed"] += loaded(device, load, rng)
     address = device.cupy.zeros(1 << 16, np.uint8).data.ptr
-    for rule, one in offered():
+    for rule, one in first_of_each(offered(), lambda case: case[0], per_kind):
         row = out.setdefault(f"rule: {rule}", {"ran": 0, "agreed": 0, "refused": 0})
         told = bool(list(tma.refused(one.bits, one.dims, one.strides, one.box, one.steps, one.swizzle)))
         refused = one.encoded(address) is None

@@ -248,11 +248,11 @@ def shared_registers(device: Cuda) -> dict[str, int]:
     return dict(zip([*names, "shared"], device.cupy.asnumpy(out).tolist(), strict=True))
 
 
-def record(device: Cuda, to: Path, example: Example, first: int) -> None:
-    """One example from the mistake `first` on, with fills and with real data: captures, and a line of JSON a mistake.
-    Stops at the first error: after one, a context runs nothing more.
+def record(device: Cuda, to: Path, example: Example, first: int, last: int = MISTAKES) -> None:
+    """One example from the mistake `first` to the mistake `last`, with fills and with real data: captures, and a line
+    of JSON a mistake. Stops at the first error: after one, a context runs nothing more.
     """
-    for mistake in range(first, MISTAKES + 1):
+    for mistake in range(first, last + 1):
         row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}
         try:
             _recorded(device, to, row, example)
@@ -284,26 +284,28 @@ def _recorded(device: Cuda, to: Path, row: dict[str, Any], example: Example) -> 
         row["windows"] = sorted({(one.window_first, len(one.window)) for one in told.records if len(one.window)})
 
 
-def together(to: Path) -> list[dict[str, Any]]:
-    """Every example in processes of their own, since an error ends a process's use of the device."""
+def together(to: Path, examples: Sequence[Example] | None = None, last: int = MISTAKES) -> list[dict[str, Any]]:
+    """Examples, all of them where none are given, in processes of their own, since an error ends a process's use of
+    the device; each right and with the mistakes up to `last`.
+    """
+    chosen = EXAMPLES if examples is None else examples
     parts = to / "parts"
     parts.mkdir(parents=True, exist_ok=True)
     file = parts / "rows.txt"
     rows: list[dict[str, Any]] = []
-    for example in EXAMPLES:
+    for example in chosen:
         first = 0
-        while first <= MISTAKES:
+        while first <= last:
             before = len(rows)
-            subprocess.run(
-                [sys.executable, "-m", "app.gpu.captures", str(parts), example.name, str(first)], timeout=120
-            )
+            program = [sys.executable, "-m", "app.gpu.captures"]
+            subprocess.run([*program, str(parts), example.name, str(first), str(last)], timeout=120)
             rows = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
             if len(rows) == before:
                 rows.append({"example": example.name, "mistake": first, "files": [], "error": "the process ended"})
                 file.write_text("".join(json.dumps(row) + "\n" for row in rows))
             first = rows[-1]["mistake"] + 1
     told: dict[str, Any] = {"runs": rows, "microseconds": {}}
-    for example in EXAMPLES:
+    for example in chosen:
         data = real(example)
         for name, codes in (("a", data.a), ("b", data.b)):
             np.save(parts / f"{example.name}-{name}.npy", codes)
@@ -320,8 +322,8 @@ def together(to: Path) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    if len(arguments) == 3:
-        record(Cuda(), Path(arguments[0]), BY_NAME[arguments[1]], int(arguments[2]))
+    if len(arguments) == 4:
+        record(Cuda(), Path(arguments[0]), BY_NAME[arguments[1]], *map(int, arguments[2:]))
         return 0
     if len(arguments) != 1:
         print("usage: python -m app.gpu.captures FOLDER", file=sys.stderr)

@@ -15,7 +15,7 @@ from layouts.descriptor import START
 from layouts.dtypes import REGISTERS
 from layouts.instruction import Instruction
 from layouts.render.cuda import function_name, wrapper
-from layouts.render.ptx import Slot, slots
+from layouts.slots import Slot, slots
 
 ALONG_X = ("a", "e", "scale_a_data")
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from app.gpu.sampled import first_of_each
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -111,10 +112,10 @@ def agrees(made: Plan) -> bool:
     return bool(np.array_equal(wanted, got))
 
 
-def run(device: Able, some: slice = slice(None)) -> dict[str, dict[str, Any]]:
+def run(device: Able, some: slice = slice(None), per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """By instruction: how many of how many programs agree, and the options of those that do not."""
     out: dict[str, dict[str, Any]] = {}
-    for made in list(cases(device))[some]:
+    for made in first_of_each(cases(device), lambda made: made.instruction.family.name, per_kind)[some]:
         row = out.setdefault(made.instruction.ptx, {"ran": 0, "agreed": 0})
         good = agrees(made)
         row["ran"] += 1

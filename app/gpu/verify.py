@@ -5,6 +5,7 @@ Beside the instructions: random descriptors against the address model, and rando
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from app.gpu import (
 from app.gpu.device import Cuda, Device, compile_text, unsupported
 from app.gpu.evidence import PARTS, check_part, meta
 from app.gpu.runs import multiplies
+from app.gpu.sampled import first_of_each
 from layouts import catalog
 from layouts import descriptor as desc
 from layouts.banks import ACCESSES
@@ -37,7 +39,10 @@ from layouts.instruction import Instruction, Place
 
 BATCH = 12
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
+# Of a quick verification: how many cases of each kind a part runs; descriptors take one of every swizzle mode.
+QUICK = {"descriptors": 4, "banks": 4, "chains": 1, "code": 1, "programs": 3, "boxes": 3, "captures": 1}
 Progress = Callable[[str, str, int], None]
+Stage = Callable[[str], None]
 ALL = slice(None)
 
 
@@ -108,11 +113,25 @@ def named(text: str, number: int) -> str:
     return text.replace("__global__ void k(", f"__global__ void k{number}(")
 
 
+def sample(todo: list[Job]) -> list[Job]:
+    """One variant of every row of the tables, in every form of it; the same ones in every run."""
+    choose = random.Random(products.SEED)
+    rows: dict[tuple[int, str], list[Job]] = {}
+    for job in todo:
+        rows.setdefault((id(job.instruction.family), job.form), []).append(job)
+    return [choose.choice(jobs) for jobs in rows.values()]
+
+
 def verify(
-    family: str = "", progress: Progress = lambda key, result, total: None, device_number: int = 0, part: str = ""
+    family: str = "",
+    progress: Progress = lambda key, result, total: None,
+    device_number: int = 0,
+    part: str = "",
+    quick: bool = False,
+    begins: Stage = lambda stage: None,
 ) -> dict[str, Any]:
     """Run everything, one family, or one part; {"meta": …, "results": {variant: {method: "agrees" or what differs}},
-    "descriptors": …, …}.
+    "descriptors": …, …}. quick: a sample of every kind; begins: is told each stage as it begins.
     """
     if family and family not in catalog.FAMILY_NAMES:
         raise LayoutError(
@@ -122,7 +141,11 @@ def verify(
     if part and family:
         raise LayoutError("bad_usage", "A part is no family's.", "Give --family or --part.", "part")
     device = Cuda(device_number)
-    results = run_jobs(device, [] if part else list(jobs(device.target, family)), progress)
+    todo = [] if part else list(jobs(device.target, family))
+    todo = sample(todo) if quick else todo
+    if todo:
+        begins(f"{len(todo):,} forms of instructions")
+    results = run_jobs(device, todo, progress)
     out: dict[str, Any] = {"meta": meta(device.info()), "results": dict(sorted(results.items()))}
     wanted = (
         (part,)
@@ -136,7 +159,10 @@ def verify(
         )
     )
     apart = skipped(device.target)
-    out |= {name: run_part(device, name) for name in wanted if name not in apart}
+    for name in wanted:
+        if name not in apart:
+            begins(name)
+            out[name] = run_part(device, name, per_kind=QUICK.get(name, 0) if quick else 0)
     return out | ({"skipped": apart} if apart.keys() & set(wanted) else {})
 
 
@@ -165,8 +191,9 @@ def run_jobs(device: Cuda, todo: list[Job], progress: Progress) -> dict[str, dic
     return results
 
 
-def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
+def verify_descriptors(device: Device, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Random descriptors of every swizzle mode, by instruction, operand and major: how many of how many maps agree."""
+    runs = per_kind or DESCRIPTOR_RUNS
     out: dict[str, dict[str, Any]] = {}
     rng = np.random.default_rng(products.SEED)
     cases = [
@@ -185,7 +212,7 @@ def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
             for operand in ("a", "b"):
                 agreed = ran = 0
                 differs = []
-                while ran < DESCRIPTOR_RUNS:
+                while ran < runs:
                     start, lbo, sbo = (int(rng.integers(0, most)) * 16 for most in (1024, 256, 256))
                     word = desc.encode(
                         start, lbo, sbo, int(rng.integers(0, 8)), ("none", "32B", "64B", "128B")[ran % 4]
@@ -204,7 +231,7 @@ def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
     return out
 
 
-def verify_banks(device: Cuda) -> dict[str, dict[str, Any]]:
+def verify_banks(device: Cuda, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Strided, equal and random lane addresses of every access: how many of how many counts agree."""
     out: dict[str, dict[str, Any]] = {}
     rng = np.random.default_rng(products.SEED)
@@ -219,7 +246,8 @@ def verify_banks(device: Cuda) -> dict[str, dict[str, Any]]:
             (rng.integers(0, (64, 512, 2048)[n % 3], row.lanes) * row.bytes).tolist()
             for n in range(BANK_RUNS - len(cases))
         ]
-        found = [banks.run(device, name, case) for case in cases]
+        step = len(cases) // per_kind if per_kind else 1
+        found = [banks.run(device, name, case) for case in cases[::step]]
         out[name] = {
             "ran": len(found),
             "agreed": sum(f["agrees"] for f in found),
@@ -241,11 +269,12 @@ class Case(Protocol):
 Judged = TypeVar("Judged", bound=Case)
 
 
-def verify_chains(device: Cuda, some: slice = ALL) -> dict[str, dict[str, Any]]:
+def verify_chains(device: Cuda, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Generated ldmatrix loads and stmatrix stores, by the operand they serve: how many of how many put every byte
     right.
     """
-    return _judged(device, chains_of(device)[some], lambda case: case.agrees(device))
+    todo = first_of_each(chains_of(device), lambda case: case.key, per_kind)
+    return _judged(device, todo[some], lambda case: case.agrees(device))
 
 
 def chains_of(device: scripts.Able) -> list[chained.Case]:
@@ -253,11 +282,12 @@ def chains_of(device: scripts.Able) -> list[chained.Case]:
     return [case for case in chained.cases() if not device.supports(case.found.load.instruction)]
 
 
-def verify_code(device: Cuda, some: slice = ALL) -> dict[str, dict[str, Any]]:
+def verify_code(device: Cuda, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Generated functions that no other part runs, by what they do: how many of how many give every word
     the maps give.
     """
-    return _judged(device, list(generated.cases())[some], lambda case: generated.run(device, case))
+    todo = first_of_each(generated.cases(), lambda case: case.key, per_kind)
+    return _judged(device, todo[some], lambda case: generated.run(device, case))
 
 
 def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) -> dict[str, dict[str, Any]]:
@@ -282,10 +312,12 @@ def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) 
 _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
     "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
     "code": verify_code, "boxes": boxes.run, "captures": planted.run,
-    "tcgen05": lambda device: tensor_probes.run(tensor.OnCuda(device)),
+    "tcgen05": lambda device, per_kind: tensor_probes.run(tensor.OnCuda(device)),
 }  # fmt: skip
 
 
-def run_part(device: Any, part: str, some: slice = ALL) -> dict[str, dict[str, Any]]:
-    """One part on a device; some: of the parts whose cases are counted, these."""
-    return _VERIFY[part](device) if some == ALL else _VERIFY[part](device, some)
+def run_part(device: Any, part: str, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+    """One part on a device; some: of the parts whose cases are counted, these; per_kind: so many cases of each kind
+    instead of all."""
+    run = _VERIFY[part]
+    return run(device, per_kind=per_kind) if some == ALL else run(device, some)

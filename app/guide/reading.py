@@ -6,18 +6,18 @@ from app.guide.markdown import block, table
 from layouts import catalog, find, qualifiers
 from layouts.dtypes import DTYPES
 from layouts.instruction import Place
-from layouts.render import ptx
+from layouts.slots import Slot, slots
 
 
 def words(text: str) -> str:
     """An opcode, word by word."""
     found = find(text)
     rows = [(f"`{word.text}`", word.meaning) for word in qualifiers.parts(found)]
-    operands = [(f"`{slot.text}`", _operand(slot)) for slot in ptx.slots(found, found.family.forms[-1])]
+    operands = [(f"`{slot.text}`", _operand(slot)) for slot in slots(found, found.family.forms[-1])]
     return table(("part", "meaning"), [*rows, *operands])
 
 
-def _operand(slot: ptx.Slot) -> str:
+def _operand(slot: Slot) -> str:
     count = (
         f"{slot.registers} × .{slot.type}: "
         if slot.type and slot.registers > 1
@@ -32,13 +32,13 @@ def declare(text: str) -> str:
     """The register declarations of an instruction and its line."""
     found = find(text)
     lines = []
-    for slot in ptx.slots(found):
+    for slot in slots(found):
         if slot.kind == "vector":
             lines.append(
                 f".reg .{slot.type} {slot.name}<{slot.registers}>;".ljust(20)
                 + f"// {slot.name}0 to {slot.name}{slot.registers - 1}: {slot.what}"
             )
-    return block("\n".join([*lines, f"{found.ptx} {', '.join(slot.text for slot in ptx.slots(found))};"]))
+    return block("\n".join([*lines, f"{found.ptx} {', '.join(slot.text for slot in slots(found))};"]))
 
 
 def packing(_: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from app.instruction.facts import Detail, OperandMap
+from app.instruction.wmma import PointerCheck
 from app.kit.fact import fact, sometimes
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
@@ -150,7 +151,15 @@ def _whole(told: Detail) -> str:
             f"      both: {memory.pointer_bytes} bytes, {memory.ldm_elements} elements; left out, ldm is"
             f" {memory.default_stride}"
         )
+        if check := memory.check:
+            lines.append(f"  pointer {check.pointer}, ldm {check.ldm}: {'legal' if check.legal else 'illegal'}")
+            lines += [f"      {'✓' if rule.holds else '✗'} {rule.name}: {rule.text}" for rule in check.rules]
     return "\n".join(lines)
+
+
+def pointer_check(result: Answer) -> PointerCheck | None:
+    """Return what an answer says of a pointer and an ldm; None where none was given."""
+    return result.memory.check if isinstance(result, Detail) and result.memory else None
 
 
 def rows(op: Operand, result: Answer) -> tuple[list[str], list[list[str]]]:

@@ -23,11 +23,17 @@ LETTERS = sorted({name for row in catalog.families() for name in row.operand_nam
 
 
 @router.get("/instructions/{ptx}", responses={200: {"model": Detail}})
-def instruction(ptx: Ptx, idesc: Idesc = "") -> Response:
+def instruction(
+    ptx: Ptx,
+    idesc: Idesc = "",
+    pointer: Annotated[str, text("A wmma.load's or wmma.store's pointer, judged under memory.check.", "0x20")] = "",
+    ldm: Annotated[str, text("Its leading dimension in elements.", "24")] = "",
+) -> Response:
     """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest
-    legal. A tcgen05.mma takes its instruction descriptor, which binds M, N, types and operands.
+    legal. A tcgen05.mma takes its instruction descriptor, which binds M, N, types and operands. A wmma.load or
+    wmma.store takes a pointer and an ldm, which are judged by the rules of PTX and of the CUDA C++ guide.
     """
-    return json_body(about.detail(about.found(ptx, idesc)))
+    return json_body(about.detail(about.found(ptx, idesc), pointer, ldm))
 
 
 @router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap}})

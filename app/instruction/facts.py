@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from app.instruction.wmma import WmmaMemory, memory
+from app.instruction.wmma import WmmaMemory, check_pointer, memory
 from app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes, spread
 from app.kit.names import ElementType, Word32
 from app.kit.rows import Row, row
@@ -174,8 +174,11 @@ def found(ptx: str, word: str = "") -> engine.Instruction:
     return bound.bind(instruction, word) if word.strip() else instruction
 
 
-def detail(instruction: engine.Instruction) -> Detail:
-    """The row and, for each operand, everything but the element arrays."""
+def detail(instruction: engine.Instruction, pointer: str = "", ldm: str = "") -> Detail:
+    """The row and, for each operand, everything but the element arrays. pointer, ldm: of a wmma.load or wmma.store,
+    judged under `memory`."""
+    check = check_pointer(instruction, pointer, ldm)
+    held = memory(instruction)
     return extended(
         row(instruction),
         Detail,
@@ -187,7 +190,7 @@ def detail(instruction: engine.Instruction) -> Detail:
         scales=tuple(scale_map(instruction, name) for name in instruction.scales),
         address=address_map(instruction) if instruction.address else None,
         operands_elsewhere=dict(instruction.family.elsewhere),
-        memory=memory(instruction),
+        memory=dataclasses.replace(held, check=check) if held and check else held,
         **_bound(instruction),
     )
 

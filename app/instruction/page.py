@@ -16,6 +16,7 @@ from app.kit.links import path_of
 from app.kit.page import page
 from layouts import catalog
 from layouts.errors import LayoutError
+from layouts.reader import statements
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -41,6 +42,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     except LayoutError as error:
         said = [f"idesc is not used: {error.message} {error.hint}"]
         found = state.with_descriptor(found, {})
+    said += [one.message for one in statements.refused(name if slash else rest)]
     operand = found.operand(letter) if slash else None
     chosen, notices = state.read(found, query)
     notices = said + notices

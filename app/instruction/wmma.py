@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from app.kit.fact import Says, extended, fact
+from app.kit.fact import Says, extended, fact, sometimes
 from layouts import wmma
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Place
 from layouts.reading import asked, number
+
+MOST_POINTER, MOST_LDM = 2**64 - 1, 2**32 - 1
 
 
 @fact
@@ -20,6 +22,26 @@ class Requirement:
     pointer_bytes: int
     ldm_elements: int
     source: str
+
+
+@fact
+class WmmaRule:
+    """One rule for a pointer or an ldm, and the arithmetic that says whether it holds."""
+
+    name: str
+    holds: bool
+    text: str
+    source: str
+
+
+@fact
+class PointerCheck:
+    """A pointer and an ldm, judged by every document's rules."""
+
+    pointer: Annotated[str, Says("The address in hex.")]
+    ldm: int
+    legal: Annotated[bool, Says("Whether every rule holds.")]
+    rules: tuple[WmmaRule, ...]
 
 
 @fact
@@ -36,6 +58,7 @@ class WmmaMemory:
     pointer_bytes: int
     ldm_elements: int
     requirements: tuple[Requirement, ...]
+    check: Annotated[PointerCheck | None, Says("Of the pointer and the ldm that were given.")] = sometimes()
 
 
 @fact
@@ -78,6 +101,24 @@ def memory(found: Instruction) -> WmmaMemory | None:
     )
 
 
+def check_pointer(found: Instruction, pointer: str, ldm: str) -> PointerCheck | None:
+    """Judge a pointer and an ldm by every rule; without one of them 0 and the default. None where neither is given;
+    LayoutError for a text that is no number, and for an instruction that takes neither.
+    """
+    given = {name: value for name, value in (("pointer", pointer), ("ldm", ldm)) if value.strip()}
+    if not given:
+        return None
+    if not touches_memory(found):
+        name = next(iter(given))
+        raise LayoutError("bad_usage", f"{found.ptx} takes no {name}.", "wmma.load and wmma.store do.", name)
+    (op,) = found.operands.values()
+    (layout,) = found.syntax.layouts
+    address = number(given.get("pointer", 0), "pointer", 0, MOST_POINTER)
+    stride = number(given.get("ldm", wmma.default_stride(op, layout)), "ldm", 1, MOST_LDM)
+    rules = tuple(extended(one, WmmaRule) for one in wmma.check(op, address, stride, layout))
+    return PointerCheck(pointer=hex(address), ldm=stride, legal=all(rule.holds for rule in rules), rules=rules)
+
+
 def checked(found: Instruction, query: Mapping[str, str]) -> Checked | None:
     """The same with the rules for the pointer and ldm of an address's query."""
     facts = memory(found)
@@ -87,8 +128,8 @@ def checked(found: Instruction, query: Mapping[str, str]) -> Checked | None:
     (layout,) = found.syntax.layouts
     pointer, ldm, problem = 0, facts.default_stride, ""
     try:
-        pointer = number(asked(query, "pointer", 0), "pointer", 0, 2**64 - 1)
-        ldm = number(asked(query, "ldm", ldm), "ldm", 1, 2**32 - 1)
+        pointer = number(asked(query, "pointer", 0), "pointer", 0, MOST_POINTER)
+        ldm = number(asked(query, "ldm", ldm), "ldm", 1, MOST_LDM)
     except LayoutError as error:
         pointer, ldm, problem = (
             0,

@@ -16,7 +16,7 @@ from app.read.facts import BenchAssumed, BenchCause, BenchFacts, BenchOperand, B
 from layouts import catalog, causes, workbench
 from layouts.case import Diagnosis
 from layouts.errors import LayoutError
-from layouts.reader import LONGEST
+from layouts.reader import LONGEST, statements
 from layouts.workbench import Bench, Operand, Piece, Step
 from layouts.workbench.said import holds
 
@@ -81,29 +81,34 @@ def changed(text: str, given: Mapping[str, str]) -> dict[str, str]:
 def facts(made: Bench, text: str, given: Mapping[str, str]) -> BenchFacts:
     """The answer of POST /read."""
     verdict: Any = made.verdict
+    wrong = [(one.span, one.message) for one in statements.refused(text)]
+    pieces = tuple(_piece(made, n, wrong) for n in range(len(made.pieces)))
+    shown = {said for piece in pieces for said in piece.notices}
     return BenchFacts(
         verdict=verdict,
         headline=made.headline,
         detail=made.detail,
         holds=holds(made.pieces, made.operands),
-        pieces=tuple(_piece(made, n) for n in range(len(made.pieces))),
+        pieces=pieces,
         operands=tuple(_operand(one, text) for one in made.operands),
         assumed=tuple(
             BenchAssumed(key=a.key, label=a.label, value=a.value or None, why=a.why, choices=a.choices)
             for a in made.assumed
         ),
-        missing=made.missing,
+        missing=(*made.missing, *dict.fromkeys(said for _, said in wrong if said not in shown)),
         complete=made.complete,
         link=address(text, given),
     )
 
 
-def _piece(made: Bench, n: int) -> BenchPiece:
+def _piece(made: Bench, n: int, wrong: Sequence[tuple[tuple[int, int], str]]) -> BenchPiece:
+    """A piece of the text. wrong: the lines that ptxas refuses, by their places."""
     one = made.pieces[n]
     kind: Any = one.kind
+    refused = (said for at, said in wrong if one.kind == "instruction" and at in one.spans)
     return BenchPiece(
-        kind=kind, title=one.title, spans=one.spans, operands=one.operands, notices=one.notices, doubts=one.doubts,
-        link=_shown(made, n, one),
+        kind=kind, title=one.title, spans=one.spans, operands=one.operands,
+        notices=(*one.notices, *dict.fromkeys(refused)), doubts=one.doubts, link=_shown(made, n, one),
     )  # fmt: skip
 
 

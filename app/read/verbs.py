@@ -24,8 +24,8 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together. Exit status 1 where it is unknown, where there is no verdict, and where a descriptor reads the wrong
-    bytes.
+    together. Exit status 1 where it is unknown, where ptxas refuses a line, where there is no verdict, and where a
+    descriptor reads the wrong bytes.
     """
     from app.memory.described import lines
     from app.read.whole import whole
@@ -52,7 +52,8 @@ def read(
                 print(f"  ! {notice}" if one.kind != "topic" else f"  {notice}")
             if one.kind != "unknown" and (link := _short(one.link, text)):
                 print(f"  {link}")
-    if told.kind == "unknown" or (told.bench and told.bench.verdict != "match"):
+    refused = any("refused" in one.facts for one in (told, *told.also))
+    if told.kind == "unknown" or refused or (told.bench and told.bench.verdict != "match"):
         raise typer.Exit(1)
 
 
@@ -80,6 +81,8 @@ def _print_bench(told: BenchFacts) -> None:
     for said in told.missing:
         print(f"  ! {said}")
     for piece in told.pieces:
+        for said in piece.notices if piece.kind == "instruction" else ():
+            print(f"  ! {said}")
         for said in piece.doubts:
             print(f"  ? {said}")
     for own in told.operands:

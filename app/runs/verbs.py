@@ -202,6 +202,7 @@ def gpu_verify(
     write: Annotated[
         bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")
     ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A sample of every kind; nothing is written.")] = False,
     architecture: Annotated[str, typer.Option(help="With a scheduler: devices of this architecture only.")] = "",
     worker: Annotated[str, typer.Option(help="With a scheduler: this device only, host:0; or all of a host.")] = "",
     journal: Annotated[str, typer.Option(help="With a scheduler: the file that keeps what is done.")] = "",
@@ -222,6 +223,11 @@ def gpu_verify(
             "Run all families to write evidence.",
             "write",
         )
+    if quick and (write or contact.given):
+        raise LayoutError(
+            "bad_usage", "--quick runs a sample on this machine.",
+            "Evidence, and a fleet, take the whole: leave --quick out.", "quick",
+        )  # fmt: skip
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
         if text and not contact.given:
             raise needs_scheduler(name)
@@ -232,7 +238,9 @@ def gpu_verify(
                 chosen = {"architecture": architecture, "worker": worker, "family": family, "part": part}
                 every = workers.verified(contact, chosen, kept, progress)
             else:
-                every = [gpu.verify(family, lambda key, result, total: progress(key, result, 1, total), part=part)]
+                tick = lambda key, result, total: progress(key, result, 1, total)  # noqa: E731
+                begins = workers.stages() if not (family or part) else lambda stage: None
+                every = [gpu.verify(family, tick, part=part, quick=quick, begins=begins)]
         agrees = workers.report(every, part, write, bool(kept), as_json)
         if kept:
             kept.end()

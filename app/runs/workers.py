@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +40,16 @@ def running() -> Iterator[Running]:
                 bar.console.print(f"{what}: {result}", markup=False)
 
         yield progress
+
+
+def stages() -> Callable[[str], None]:
+    """A line on standard error for every stage of a verification that begins, with the seconds until then."""
+    begun = time.monotonic()
+
+    def begins(stage: str) -> None:
+        print(f"{time.monotonic() - begun:6.1f} s  {stage}", file=sys.stderr, flush=True)
+
+    return begins
 
 
 def line(worker: FleetWorker) -> str:

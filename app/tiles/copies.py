@@ -16,7 +16,7 @@ from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
 from layouts.tiles import memory
 from layouts.tiles.bulk import TmaCopy, tma_copy
-from layouts.tiles.copy import Side, TiledCopy, tiled_copy
+from layouts.tiles.copy import Side, TiledCopy, tiled_copy, vector_limit
 from layouts.tiles.making import OPERANDS
 from layouts.tiles.memory import Sectors, SharedSide
 from layouts.tiles.mma import TiledMMA
@@ -321,6 +321,11 @@ def copy_notes(made: TiledCopy, given: Json) -> list[str]:
         out.append(
             f"A lane gives the address of a whole row and receives part of it: {most} values beside {some}; lanes whose"
             " address is not used repeat another's."
+        )
+    if given.get("bits") is None and (limit := vector_limit(str(given.get("atom", "")))):
+        out.append(
+            f"AutoVectorizingCopy moves at most {limit} bits at once, and fewer where the layouts or their alignment"
+            f" do not allow it: shown are {made.atom.bits}."
         )
     if made.atom.name == "cp.async" and given.get("storage") is not None:
         out.append("cp.async is counted as a store of the same width; its phases have not been measured.")

@@ -15,9 +15,10 @@ from layouts.errors import LayoutError
 from layouts.linear import from_cute
 from layouts.reading import asked, keys, shown, table, text
 from layouts.tiles import umma_code
+from layouts.tiles.arguments import least_size
 from layouts.tiles.chained import Chained, chained
 from layouts.tiles.gluon import TritonLayout, triton_layout
-from layouts.tiles.mma import SIDES, TiledMMA, TileOperand, tiled_mma
+from layouts.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, closing_size, tiled_mma
 from layouts.tiles.tv import TV, tv
 from layouts.tiles.umma import TiledUmma, is_umma
 
@@ -156,6 +157,39 @@ def _operand(op: TileOperand, place: Literal["registers", "shared", "tensor"]) -
     )
 
 
+def _tile_of_atoms(made: TiledMMA) -> list[str]:
+    """What CuTe calls the tile of the TiledMMA, where its layouts close only after a larger one."""
+    closing = closing_size(made)
+    if made.shape == closing:
+        return []
+    why = []
+    for letter, tiler, size, period, own, times in zip(
+        "MNK", made.permutation, made.shape, closing, made.atom.shape, made.atoms, strict=True
+    ):
+        if period == size:
+            continue
+        covers = least_size(tiler)
+        gaps = f"{algebra.spelled_tiler(tiler)} has gaps and covers {letter} after {covers}" if covers > size else ""
+        atoms = f"{times} atom{'s' * (times > 1)} of {own} take {own * times} of {letter}" if period > covers else ""
+        why.append("; ".join(filter(None, (gaps, atoms))))
+    shape, period = (",".join(map(str, sizes)) for sizes in (made.shape, closing))
+    return [
+        f"CuTe's tile_shape is ({shape}), the sizes of the permutation. The layouts close after ({period}): "
+        + "; ".join(why)
+        + "."
+    ]
+
+
+def _spills(made: TiledMMA) -> list[str]:
+    """What a tile needs that no thread has."""
+    if made.registers <= MOST_REGISTERS:
+        return []
+    head = f"A, B and C of the tile take {made.registers} registers a thread, which has at most {MOST_REGISTERS}"
+    if made.c.registers > MOST_REGISTERS:
+        return [f"{head}; C alone takes {made.c.registers}, so the compiler spills: use more atoms or a smaller tile."]
+    return [f"{head}. C takes {made.c.registers}: keep the A and B of a few K steps at a time, or it spills."]
+
+
 def notes(made: TiledMMA) -> list[str]:
     """What a reader of the maps should know."""
     if isinstance(made, TiledUmma):
@@ -179,6 +213,8 @@ def notes(made: TiledMMA) -> list[str]:
             f"The third argument {made.value_layout} is the value layout of older CuTe: the permutation is the atoms'"
             " tile times it. In CuTe of today write Tile<…>."
         )
+    out += _tile_of_atoms(made)
+    out += _spills(made)
     if made.idle or made.atom.threads.size < 32:
         out.append(
             f"The atom's {made.atom.threads.size} threads are a quad pair: {made.atom.threads} of the warp."

@@ -43,7 +43,7 @@ HEADER: tuple[Row, ...] = (
     ("records", "unsigned", "<u4", "records that were written"),
     ("dropped", "unsigned", "<u4", "records that found no room"),
     ("block_first", "unsigned", "<u4", "the first block that records, by its linear index in the grid"),
-    ("block_last", "unsigned", "<u4", "the last one"),
+    ("block_last", "unsigned", "<u4", "the last one; both clusters record whole"),
     ("skipped", "unsigned long long", "<u8", "calls of a warp that LANESCOPE_WHEN left out"),
     ("reserved_1", "unsigned long long", "<u8", "0"),
 )

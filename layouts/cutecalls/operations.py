@@ -122,6 +122,7 @@ OPS: dict[str, Op] = {
 OPS |= {f"{word}_{of}": _grouped(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")}
 ALIASES = {"inverse": "right_inverse", "compose": "composition", "divide": "logical_divide"}
 NUMBERS = {"upcast", "downcast"}  # whose second argument is a number
+ORDERED = ("tile_to_shape", 2)  # the argument that orders modes, as Step<_0,_1> and Step<_2,_1> do
 SHAPES = {"complement", "coalesce", "with_shape", "tile_to_shape"}  # whose further arguments are sizes
 PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_vector"}  # of two layouts
 
@@ -155,13 +156,16 @@ def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
             else (
                 isinstance(value, int) and value > 0
                 if op in NUMBERS
+                else _is_order(value)
+                if (op, at) == ORDERED
                 else is_shape(value) or (isinstance(value, CuteLayout) and op == "coalesce")
                 if op in SHAPES
                 else _is_tiler(value)
             )
         )
         if not right:
-            what = "a layout" if layout_due else "a number" if op in NUMBERS else "sizes" if op in SHAPES else "a tiler"
+            sizes = "an order of modes" if (op, at) == ORDERED else "sizes"
+            what = "a layout" if layout_due else "a number" if op in NUMBERS else sizes if op in SHAPES else "a tiler"
             raise LayoutError(
                 "bad_cute", f"Argument {at + 1} of {op} is {shown(written(value), 60)}, not {what}.", f"{takes}.",
                 "expression",
@@ -187,6 +191,11 @@ def is_shape(value: Value) -> bool:
     if isinstance(value, tuple):
         return bool(value) and all(map(is_shape, value))
     return isinstance(value, int) and value > 0
+
+
+def _is_order(value: Value) -> bool:
+    """Whether a value ranks modes: the least number is first, from 0 or from 1."""
+    return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
 
 
 def _is_tiler(value: Value) -> bool:

@@ -7,7 +7,7 @@ kind but wrong. Nothing is filled in by guess: what a text leaves open is a cand
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layouts import pasted, reading
 from layouts.errors import LayoutError, refusing_depth
@@ -26,6 +26,7 @@ from layouts.reader import (
     ptx,
     sass,
     smem,
+    statements,
     tensor_memory,
     tensor_types,
     tiled_copy,
@@ -166,10 +167,21 @@ def read(text: str) -> Read:
                 found += row.read(text)
         except LayoutError as error:
             refused.append(error)
-    return Read(tuple(arms.told(text, _without_weaker(found))), tuple(refused))
+    return Read(tuple(_with_refusals(arms.told(text, _without_weaker(found)), text)), tuple(refused))
 
 
 def _without_weaker(found: list[Found]) -> list[Found]:
     """Without a tensor map of which only the swizzle is known, where the text says another's box."""
     boxed = any(one.kind == "tensor_map" and one.facts["box"] for one in found)
     return [one for one in found if not (boxed and one.kind == "tensor_map" and not one.facts["box"])]
+
+
+def _with_refusals(found: list[Found], text: str) -> list[Found]:
+    """The meanings, of which the first instruction says what ptxas refuses of the text's lines."""
+    at = next((n for n, one in enumerate(found) if one.kind == "instruction"), None)
+    said = tuple(dict.fromkeys(one.message for one in statements.refused(text))) if at is not None else ()
+    if at is None or not said:
+        return found
+    first = found[at]
+    told = replace(first, facts={**first.facts, "refused": list(said)}, notices=(*said, *first.notices), sure=False)
+    return [*found[:at], told, *found[at + 1 :]]

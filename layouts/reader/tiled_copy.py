@@ -39,13 +39,17 @@ _VECTOR = re.compile(r"AutoVectorizingCopyWithAssumedAlignment")
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open."""
+    """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open.
+
+    vectorizes: whether bits are the most of one access, which takes what the layouts allow.
+    """
 
     atom: str | None
     bits: int | None
     element_bits: int | None
     ptx: tuple[str, ...] = ()
     tensor_memory: bool = False
+    vectorizes: bool = False
 
 
 def read(text: str) -> tuple[Found, ...]:
@@ -98,7 +102,7 @@ def _operation(home: Text, value: Any, element: int | None) -> Copied | None:
         return Copied("universal", _bits(home, value.angle[0]) if value.angle else element, element)
     if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
         wide = home.number(value.angle[0]) if value.angle else 128 if value.name == "AutoVectorizingCopy" else element
-        return Copied("universal", wide, element)
+        return Copied("universal", wide, element, vectorizes=value.name != "DefaultCopy")
     if value.name.startswith("SM80_CP_ASYNC") or value.name in ("CopyG2SOp",):
         return Copied("cp.async", _bits(home, value.angle[0]) if value.angle else None, element)
     found = atoms.atom(home, value)
@@ -204,6 +208,9 @@ def _told(facts: dict[str, Any], copied: Copied, opened: list[str], names: list[
     for name in ("threads", "values_per_thread", "tiler_mn", "element_bits"):
         if facts[name] is None:
             opened = [*opened, name]
+    if copied.vectorizes and copied.bits and copied.element_bits and facts["values_per_thread"]:
+        width = copyatom.widest_access(copied.bits, copied.element_bits, facts["values_per_thread"])
+        facts["body"]["bits"] = width
     if copied.atom is None:
         opened = [*opened, "atom"]
     elif copied.bits is None:

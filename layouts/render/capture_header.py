@@ -76,6 +76,19 @@ LANESCOPE_BOTH inline unsigned code_8(unsigned mn, unsigned k, char operand, uns
   return 1 + (pass * (mn % @EIGHT@u) + r * r % @EIGHT@u * r) % @EIGHT@u + (operand == 'b' ? 0x80u : 0u);
 }
 
+// Whether some block of a cluster is in the range of blocks first to last, by their linear index in the grid. corner:
+// the cluster's first block, in x, y and z. A cluster is recorded whole: a block that records alone comes late, and
+// signals barriers in the shared memory of blocks that have ended, which is a fault.
+LANESCOPE_BOTH inline bool in_range(unsigned first, unsigned last, const unsigned (&grid)[3],
+                                    const unsigned (&corner)[3], const unsigned (&cluster)[3]) {
+  for (unsigned z = 0; z < cluster[2]; ++z)
+    for (unsigned y = 0; y < cluster[1]; ++y) {
+      const unsigned begin = corner[0] + grid[0] * (corner[1] + y + grid[1] * (corner[2] + z));
+      if (begin <= last && begin + (cluster[0] - 1) >= first) return true;
+    }
+  return false;
+}
+
 static_assert(sizeof(Header) == @HEADER_BYTES@ && sizeof(Record) == @RECORD_BYTES@, "the file's format");
 
 #if defined(LANESCOPE) && LANESCOPE && defined(__CUDACC__)
@@ -133,8 +146,21 @@ __device__ inline unsigned lane() { return thread_of_block() % 32; }
 __device__ inline bool wanted(const void* buffer) {
   if (!buffer) return false;
   const Header* head = static_cast<const Header*>(buffer);
-  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-  return block >= head->block_first && block <= head->block_last;
+  const unsigned grid[3] = {gridDim.x, gridDim.y, gridDim.z};
+  unsigned corner[3] = {blockIdx.x, blockIdx.y, blockIdx.z}, cluster[3] = {1, 1, 1};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  unsigned x, y, z;
+  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(cluster[0]));
+  asm("mov.u32 %0, %%cluster_nctaid.y;" : "=r"(cluster[1]));
+  asm("mov.u32 %0, %%cluster_nctaid.z;" : "=r"(cluster[2]));
+  asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(x));
+  asm("mov.u32 %0, %%cluster_ctaid.y;" : "=r"(y));
+  asm("mov.u32 %0, %%cluster_ctaid.z;" : "=r"(z));
+  corner[0] -= x;
+  corner[1] -= y;
+  corner[2] -= z;
+#endif
+  return in_range(head->block_first, head->block_last, grid, corner, cluster);
 }
 
 // What LANESCOPE_WHEN left out is counted, so that a sum over the recorded steps is not taken for the whole of D.
@@ -331,7 +357,8 @@ __device__ inline void fragment(const Place& place, void* buffer, const char* op
 
 namespace lanescope {
 
-// A device buffer of so many bytes for the records of blocks first … last of the grid; null where there is no memory.
+// A device buffer of so many bytes for the records of blocks first … last of the grid, and of the other blocks of
+// their clusters; null where there is no memory.
 inline void* create(unsigned long long bytes, unsigned first = 0, unsigned last = 0) {
   Header head;
   std::memset(&head, 0, sizeof head);

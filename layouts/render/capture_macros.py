@@ -24,7 +24,8 @@ TEXT = r"""// lanescope.cuh: record what a kernel's wgmma, ldmatrix and mma real
 //     from the other operand and the other steps, and says so.
 //
 // On the host:
-//   void* buffer = lanescope::create(64 << 20);        // records of block 0; create(bytes, first, last) for others
+//   void* buffer = lanescope::create(64 << 20);        // records of block 0; create(bytes, first, last) for others.
+//                                                      // A cluster is recorded whole, so give it room for each block
 //   kernel<<<grid, block, shared>>>(..., buffer);
 //   lanescope::save(buffer, "kernel.lscap");           // synchronizes, copies the buffer, writes the file
 //   lanescope::destroy(buffer);

@@ -10,7 +10,7 @@ from itertools import count
 
 from layouts.dtypes import REGISTERS, DType
 from layouts.instruction import Instruction, Operand, Place
-from layouts.render.ptx import Slot, slots
+from layouts.slots import Slot, slots
 from layouts.swizzle import Swizzle
 
 

@@ -113,7 +113,6 @@ PLAIN_SOURCE, MX8_SOURCE, MX4_SOURCE = (f"PTX ISA 9.1, 9.7.16.4.2, Table {n}" fo
 FAMILY = "sm_100a, sm_103a, sm_110a and their families"
 UE8M0, NVF4 = {"ue8m0": 1}, {"ue4m3": 0, "ue8m0": 1}
 ALL_IDS, TWO_IDS = (0, 1, 2, 3), (0, 2)
-BYTES = ("e4m3", "e5m2")
 IN_PAIRS = (4, 8)  # of a group of 8 elements of 4 bits two pairs are stored
 
 KINDS = (
@@ -125,13 +124,17 @@ KINDS = (
         "tf32", _plain({"f32": 1}, {"tf32": 2}, NO_YES, ZERO), 8, FLOAT, PLAIN_SOURCE, FAMILY, turned=("tf32",),
         selectors=4, kept=(1, 2),
     ),
-    Kind("f8f6f4", _plain({"f32": 1, "f16": 0}, F8F6F4, NO_YES, ZERO), 32, FLOAT, PLAIN_SOURCE, FAMILY, turned=BYTES),
+    Kind(
+        "f8f6f4", _plain({"f32": 1, "f16": 0}, F8F6F4, NO_YES, ZERO), 32, FLOAT, PLAIN_SOURCE, FAMILY,
+        turned=tuple(F8F6F4),
+    ),
     Kind(
         "i8", _plain({"s32": 2}, {"u8": 0, "s8": 1}, ZERO, NO_YES), 32, WHOLE, PLAIN_SOURCE, "sm_100a and sm_110a",
         turned=("u8", "s8"), lacking="sm_103a",
     ),
     Kind(
-        "mxf8f6f4", _scaled(F8F6F4, UE8M0, IDS, False), 32, BLOCKS, MX8_SOURCE, FAMILY, {"1X": ALL_IDS}, turned=BYTES
+        "mxf8f6f4", _scaled(F8F6F4, UE8M0, IDS, False), 32, BLOCKS, MX8_SOURCE, FAMILY, {"1X": ALL_IDS},
+        turned=tuple(F8F6F4),
     ),
     Kind(
         "mxf4", _scaled({"e2m1": 1}, UE8M0, EVEN_IDS, True), 64, BLOCKS, MX4_SOURCE, FAMILY, {"2X": TWO_IDS},

@@ -16,17 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from layouts import algebra, catalog
 from layouts.algebra import Tiler
-from layouts.copyatom import HINT, PLAIN, CopyAtom, matrix_atom, plain_atom
+from layouts.copyatom import HINT, PLAIN, CopyAtom, matrix_atom, plain_atom, widest_access
 from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.reading import choice, number, shown
+from layouts.reading import choice, listed, number, shown
 from layouts.showing import Shown
 from layouts.tiles import making
 from layouts.tiles.bulk import is_tma
@@ -35,25 +35,63 @@ from layouts.tiles.mma import MOST_SIZE, MOST_VALUES, TiledMMA
 from layouts.tiles.mma import tiled_mma as made_mma
 from layouts.tiles.printed import body_of
 
+if TYPE_CHECKING:
+    from layouts.reader.tiled_copy import Copied
+
 WIDER = {"a": "M or K", "b": "N or K", "c": "M or N"}
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
-_UNIVERSAL = re.compile(
-    r"(?:UniversalCopy|DefaultCopy|AutoVectorizingCopy\w*)(?:\s*<\s*(?:cute::)?uint(\d+)_t\s*>)?", re.I
+_OPERATION = re.compile(
+    r"\s*(?:\w+::)*(?:Copy_Atom|Copy_Traits|UniversalCopy|DefaultCopy|AutoVectorizingCopy\w*|SM80_CP_ASYNC_\w+)\b"
 )
-_ASYNC = re.compile(r"(?:SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?)(?:\s*<\s*(?:cute::)?uint(\d+)_t\s*>)?")
 
 
 def copy_atom(text: str, bits: int | None, element_bits: int) -> CopyAtom:
     """The atom that a word, a PTX text or a CUTLASS name is; bits: of one access of universal and cp.async."""
-    known = {name: name for name in PLAIN}
-    for name, spelling in (("universal", _UNIVERSAL), ("cp.async", _ASYNC)):
-        if found := spelling.fullmatch(text.strip()):
-            known[text.strip()] = name
-            bits = bits or (int(found[1]) if found[1] else None)
-    name = known.get(text.strip().lower(), known.get(text.strip(), ""))
-    if name or text.strip().startswith("cp.async"):
-        return plain_atom(name or "cp.async", bits, element_bits)
-    return matrix_atom(_instruction(text), bits)
+    word = text.strip()
+    if word.lower() in PLAIN or word.startswith("cp.async"):
+        return plain_atom(word.lower() if word.lower() in PLAIN else "cp.async", bits, element_bits)
+    copied = _operation(word)
+    if copied and copied.atom in PLAIN:
+        return _plain_operation(word, copied, bits, element_bits)
+    return matrix_atom(catalog.find(copied.atom) if copied and copied.atom else _instruction(text), bits)
+
+
+def vector_limit(text: str) -> int | None:
+    """The bits that an AutoVectorizingCopy moves at once at most; None of any other atom.
+
+    >>> vector_limit("AutoVectorizingCopyWithAssumedAlignment<64>"), vector_limit("UniversalCopy<float>")
+    (64, None)
+    """
+    copied = _operation(text)
+    return copied.bits if copied and copied.vectorizes else None
+
+
+def _operation(text: str) -> Copied | None:
+    """A copy operation of CUTLASS alone or in a Copy_Atom, as the reader has it; None for another text."""
+    if not _OPERATION.match(text):
+        return None
+    from layouts.reader import terms, tiled_copy  # the reader's parsers load when a name is read
+
+    home = terms.Text(text)
+    return tiled_copy.atom(home, home.term(0))
+
+
+def _plain_operation(text: str, copied: Copied, bits: int | None, element_bits: int) -> CopyAtom:
+    """universal or cp.async as CUTLASS spells it."""
+    assert copied.atom
+    width = bits if bits is not None or vector_limit(text) else copied.bits
+    if width is None and "<" in text and not vector_limit(text):
+        raise LayoutError(
+            "bad_atom", f"'{shown(text, 80)}' leaves open how wide its type is.",
+            f"Give bits, {listed([str(n) for n in PLAIN[copied.atom]], 'or')}, or write the type: uint128_t, float.",
+            "bits",
+        )  # fmt: skip
+    if "CACHEGLOBAL" in text and width not in (None, 128):
+        raise LayoutError(
+            "bad_atom", f"'{shown(text, 80)}' moves {width} bits at once.",
+            "CACHEGLOBAL copies 128 bits; CACHEALWAYS 32, 64 or 128.", "atom",
+        )  # fmt: skip
+    return plain_atom(copied.atom, width, element_bits)
 
 
 def _instruction(text: str) -> Instruction:
@@ -181,7 +219,9 @@ def tiled_copy(
         if isinstance(body.get("tiled_mma"), dict):
             body["tiled_mma"] = made_mma(**{"atom_text": body["tiled_mma"].pop("atom", ""), **body["tiled_mma"]})
         return tiled_copy(body.pop("atom", "universal"), **body)
-    width = int(choice(str(element_bits or 16), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
+    spelled = _operation(str(atom))
+    own = (spelled.element_bits if spelled else None) or 16
+    width = int(choice(str(element_bits or own), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
     found = copy_atom(str(atom), bits, width)
     if layout_tv is not None:
         tv, tilers = making.of_map(layout_tv, tiler_mn)
@@ -192,6 +232,8 @@ def tiled_copy(
         tv, tilers = making.of_operand(tiled_mma, operand, found.values(width))
     else:
         tv, tilers = making.of_layouts(thr_layout, val_layout)
+    if bits is None and (limit := vector_limit(str(atom))):
+        found = plain_atom("universal", widest_access(limit, width, tv.modes[1].size), width)
     covers, tiler = making.steps(tilers), making.sizes(tilers)
     tile = covers if tile is None else tile
     if len(tile) != 2:

@@ -30,6 +30,7 @@ from layouts.tiles.atoms import Atom, atom
 from layouts.tiles.held import ByThread, Ints
 from layouts.tiles.printed import body_of
 
+MOST_REGISTERS = 255  # a thread, CUDA C++ Programming Guide, technical specifications per compute capability
 MOST_THREADS = 1024
 MOST_SIZE = 4096  # of a tile in one dimension
 MOST_VALUES = 1 << 18  # of all threads of one operand
@@ -322,7 +323,9 @@ def tiled_mma(
     blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes
     _threads_fit(blank)
     least = [least_size(tiler) for tiler in tilers]
-    sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or least)]
+    sizes = [
+        number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or closing_size(blank))
+    ]
     if len(sizes) != 3:
         raise LayoutError(
             "bad_tile", f"tile has {len(sizes)} number{'s' * (len(sizes) != 1)}.", "Three: M, N and K.", "tile"
@@ -349,6 +352,15 @@ def tiled_mma(
                 "tile",
             )
     return made
+
+
+def closing_size(made: TiledMMA) -> tuple[int, int, int]:
+    """Return M, N and K of the least tile that permutation and atoms cover whole. It is `shape` where the permutation
+    has no gaps and the atoms divide it.
+    """
+    own = zip(made.permutation, made.atom.shape, made.atoms, strict=True)
+    m, n, k = (lcm(least_size(tiler), size * times) for tiler, size, times in own)
+    return m, n, k
 
 
 def _threads_fit(made: TiledMMA) -> None:

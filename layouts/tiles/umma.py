@@ -21,7 +21,7 @@ from layouts.algebra import Tiler
 from layouts.cute import CuteLayout
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
-from layouts.idesc import Idesc
+from layouts.idesc import Idesc, says_narrow
 from layouts.reader import umma as spelled
 from layouts.reading import listed, number, shown
 from layouts.scaling import Side
@@ -277,6 +277,8 @@ class TiledUmma(TiledMMA):
                 "CUTLASS's block-scaled collectives issue one MMA in M and in N: where the factors of more lie is"
                 f" {INFERRED}."
             )
+        if narrow := says_narrow(self.umma.word):
+            out.append(narrow)
         b = self.shared.get("b")
         if b and b.reach and b.tile.major == "K" and b.reach > b.tile.atom[1]:
             out.append(

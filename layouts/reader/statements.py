@@ -1,0 +1,132 @@
+"""The matrix instructions of a text as PTX has them, with their operands and places: in PTX and in asm statements."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from layouts import catalog, statement
+from layouts.instruction import Instruction
+from layouts.reader import ptx
+
+MOST = 512  # statements of one text
+MOST_OPERANDS = 8192  # characters of the operands of one
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)  # a string, or a comment
+_PTX_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_LEFT_OUT = re.compile(r"\.\.\.|…")
+_CLOSED = re.compile(r"\s*(\{[^{}]*\}|\[[^\[\]]*\])")
+_OPERAND = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?!\.+$)[-!%\w$.|\[\]]+")
+_ENDS = re.compile(r'\\n|\\t|\\r|\\0[9aAdD]|"\s*"')
+_DECLARED = re.compile(r"\.reg\s*(?P<vector>\.v[248]\s*)?\.\w+\s+(?P<names>[^;\"]*)")
+_NAME = re.compile(r"(%{0,2}[A-Za-z_$][\w$]*)\s*(?:<\s*(\d{1,5})\s*>)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A line that ptxas refuses: its instruction, why, and the place of its opcode."""
+
+    instruction: Instruction
+    faults: tuple[str, ...]
+    span: tuple[int, int]
+
+    @property
+    def message(self) -> str:
+        return statement.refusal(self.faults)
+
+
+def refused(text: str) -> Iterator[Refused]:
+    """Find the lines of a text that ptxas refuses, each with its place.
+
+    >>> [one.faults for one in refused("wmma.load.a.sync.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];")]
+    [('`.aligned` is missing',)]
+    """
+    joined, places = _join(text)
+    declared = _declared(joined)
+    for count, match in enumerate(catalog.OPCODE.finditer(joined)):
+        if count >= MOST:
+            return
+        found = ptx.known(match[0]) if match[2] else None
+        if found is None:
+            continue
+        operands, ended = _operands(joined[match.end() : match.end() + MOST_OPERANDS])
+        if wrong := statement.faults(found, match[0], operands, ended, declared):
+            at = places(match.start()), places(match.end() - 1) + 1
+            yield Refused(found, wrong, at)
+
+
+def _operands(behind: str) -> tuple[tuple[str, ...], bool]:
+    """(the operands that stand behind an opcode, whether the statement ends with them): prose has none."""
+    parts, deep, last, ended = [], 0, 0, False
+    for at, letter in enumerate(behind):
+        if letter in "{([":
+            deep += 1
+        elif letter in "})]":
+            deep -= 1
+        if deep < 0 or letter == '"':
+            break
+        if not deep and letter in ",;":
+            parts.append(" ".join(behind[last:at].split()))
+            last = at + 1
+            if ended := letter == ";":
+                break
+    if not ended and (closed := _CLOSED.match(behind, last)):
+        parts.append(closed[1])
+    whole = list(takewhile(_OPERAND.fullmatch, parts))
+    if not ended and not any(part[0] in "{[%" for part in whole):
+        return (), False
+    return tuple(whole), ended and len(whole) == len(parts) and not any(_LEFT_OUT.search(part) for part in parts)
+
+
+def _declared(joined: str) -> dict[str, int]:
+    """Base name → how many registers the `.reg` lines of a text declare of it, 0 for a single one."""
+    out: dict[str, int] = {}
+    vectors: set[str] = set()
+    for match in _DECLARED.finditer(joined):
+        for name, count in _NAME.findall(match["names"]):
+            base = name.replace("%%", "%")
+            if match["vector"]:
+                vectors.add(base)
+            elif count or base not in out:
+                out[base] = max(out.get(base, 0), int(count or 0))
+    return {base: count for base, count in out.items() if base not in vectors}
+
+
+def _join(text: str) -> tuple[str, _Places]:
+    """The text without comments, its string literals joined and their line ends as such; and where each character
+    stood.
+    """
+    text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found), text)
+    out: list[str] = []
+    starts, origins = [0], [0]
+    last = length = 0
+    for match in _ENDS.finditer(text):
+        out.append(text[last : match.start()])
+        length += match.start() - last
+        if match[0][0] == '"':
+            starts.append(length)
+            origins.append(match.end())
+        else:
+            out.append(" " * (len(match[0]) - 1) + "\n")
+            length += len(match[0])
+        last = match.end()
+    out.append(text[last:])
+    return _PTX_COMMENT.sub(_blank, "".join(out)), _Places(starts, origins)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """What place of a text each character of the joined one is."""
+
+    starts: list[int]
+    origins: list[int]
+
+    def __call__(self, at: int) -> int:
+        n = bisect_right(self.starts, at) - 1
+        return self.origins[n] + at - self.starts[n]
