@@ -168,6 +168,10 @@ class Verified:
         sometimes()
     )
     warnings: list[DescriptorWarning]
+    caution: Annotated[
+        tuple[str, ...],
+        Says("Beside a match: reserved bits that are set, and addresses that no source states. Else empty."),
+    ]
 
 
 # words and their fields -----------------------------------------------------------------------------------------------
@@ -372,6 +376,7 @@ def verify_facts(given: Json) -> Verified:
         diagnoses=[diagnosis_facts(found) for found in result.diagnoses] if result else [],
         fits=None if result else _fits(descriptor, seen),
         warnings=_warnings([*plain, *twice, *beyond]),
+        caution=result.caution if result else (),
     )
 
 

@@ -134,6 +134,8 @@ def _print_verdict(result: Verified) -> None:
         _print_fits(result.fits or [])
     else:
         print(f"{result.verdict}: {result.matched} of {result.total} elements")
+    for said in result.caution:
+        print(f"  ! {said}")
     if first := result.first_mismatch:
         print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
     for diagnosis in result.diagnoses:
@@ -143,7 +145,7 @@ def _print_verdict(result: Verified) -> None:
     if result.diagnoses and (fix := result.diagnoses[0].fix):
         changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
         print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))
-    warn(result.warnings)
+    warn(one for one in result.warnings if not (result.caution and one.code in ("reserved_bits", "tcgen05_format")))
 
 
 def _print_fits(fits: list[Fit]) -> None:
