@@ -22,7 +22,7 @@ from layouts.storage import Storage, storage
 from layouts.swizzle import WIDEST_PATTERN
 from layouts.verify import inside, verify
 from layouts.workbench import placed, stages
-from layouts.workbench.found import Assumed, Operand, Span, Step
+from layouts.workbench.found import K_OF_INSTRUCTION, Assumed, Operand, Span, Step
 from layouts.workbench.order import Place, staged
 from layouts.workbench.stores import Tile
 from layouts.workbench.uses import Given, Use, address, evaluated, values_of
@@ -271,7 +271,7 @@ def symbols_of(
             out.append(Assumed(key, name, hex(known[name]) if name == address_name else str(at), why))
         elif _INSTRUCTION_K.search(name):
             known[name] = seen.k
-            out.append(Assumed(key, name, str(seen.k), "the K of the instruction"))
+            out.append(Assumed(key, name, str(seen.k), K_OF_INSTRUCTION))
         else:
             either = _BRANCH.fullmatch(name)
             choices = (either[1], either[2]) if either else ()
