@@ -92,6 +92,7 @@ def facts(made: Bench, text: str, given: Mapping[str, str]) -> BenchFacts:
             for a in made.assumed
         ),
         missing=made.missing,
+        caution=made.caution,
         complete=made.complete,
         link=address(text, given),
     )

@@ -80,7 +80,7 @@ class Assumed:
             return f"{self.label} is taken as {self.value}, {self.why}." if self.why == K_OF_INSTRUCTION else ""
         verb = "are" if kind == "panel" else "is"
         if kind == "base":
-            return f"{self.label} {self.value} {verb} taken from the word: {self.why}."
+            return f"That {self.label} {self.value} is taken from the word: {self.why}."
         return f"{self.label} {verb} taken as {self.value}: {self.why}." if kind in _TAKEN else ""
 
     @property

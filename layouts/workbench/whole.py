@@ -244,7 +244,8 @@ class _Making(Contents):
                         whose = f"tensor map ‘{store.map.names[0].lstrip('&')}’"
                         one = replace(one, label=one.label.replace("the tensor map", whose))
                     self._assume(one)
-                    missing.append(f"{one.label} is open: {one.why}.")
+                    verb = "are" if one.label.startswith(("Boxes", "Bytes")) else "is"
+                    missing.append(f"{one.label} {verb} open: {one.why}.")
         if store is None:
             missing.append(f"The text does not say how {name.upper()} is stored: paste its tensor map or its layout.")
         elif stored is not None:
@@ -358,6 +359,8 @@ class _Making(Contents):
             if not (past % stored.stage_bytes if stored.stage_bytes else past):
                 return base, self._first_k(start - base, seen, mode)
         why = f"the first start, {start:#x}, taken back to {pattern} bytes" if given is None else "as given"
+        if given is None and stored.start is not None:
+            why += f"; the layout says {stored.start:#x}"
         self._assume(Assumed(key, f"{name.upper()}’s tile begins at", hex(base), why))
         return base, self._first_k(start - base, seen, mode)
 
