@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from layouts.reader.code.evaluate import Evaluation
 from layouts.reader.code.finding import Assembled, Made
@@ -45,7 +46,7 @@ class Filled:
     def apart(self, count: int) -> int:
         """The one distance between so many boxes; 0 where they have none, or are more or fewer."""
         first = sorted(self.offsets)
-        steps = {later - one for one, later in zip(first, first[1:], strict=False)}
+        steps = {later - one for one, later in pairwise(first)}
         return steps.pop() if len(first) == count and first[0] == 0 and len(steps) == 1 else 0
 
 

@@ -67,9 +67,11 @@ def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """
     given_at = Written(made)
     loose = [replace(use, given=given_at.of(use.given)) for use in of_assembled(made.assembled, told)]
-    known = {(f.value.const, f.value.pieces): f for f in reversed(made.found)}
+    known: dict[tuple[int, Any], list[Found]] = {}
+    for one in made.found:
+        known.setdefault((one.value.const, one.value.pieces), []).append(one)
     seen = {g.value for use in loose for g in use.given.values()}
-    calls = [use for use in of_calls(made.made, known, told) if not seen & {g.value for g in use.given.values()}]
+    calls = [use for use in of_calls(made.made, known, told, made.text) if not seen & {g.value for g in use.given.values()}]
     found = sorted([*loose, *calls], key=lambda use: use.order)
     return (found or by_themselves(made, told))[:MOST]
 
@@ -152,7 +154,12 @@ def _is_word(value: Int) -> bool:
     return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
 
 
-def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told: tuple[Mention, ...]) -> list[Use]:
+def of_calls(
+    made: Iterable[Made],
+    known: Mapping[tuple[int, Any], Sequence[Found]],
+    told: tuple[Mention, ...],
+    text: str = "",
+) -> list[Use]:
     """Calls of functions without a body that are given descriptors: the first is A's, the second B's, unless names say
     otherwise.
     """
@@ -178,8 +185,11 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
         why: dict[str, str] = {}
         for n, (value, name) in enumerate(zip(words, letters, strict=True)):
             if name and name not in given:
-                written = known[value.const, value.pieces]
-                given[name] = Given(value, written.span, written.name, _outside(written))
+                same = known[value.const, value.pieces]
+                low, past = one.term.span  # of several places with this value the one in the call itself
+                written = next((f for f in same if low <= f.span[0] and f.span[1] <= past), same[0])
+                span, around = _place(written, one.term.span, text)
+                given[name] = Given(value, span, written.name, around)
                 place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
                 why[name] = (
                     f"its address comes from {names(value)[0]}" if named[n] == name
@@ -194,6 +204,19 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
                     registers=registers or None, majors=mention.majors if mention else {})
             )  # fmt: skip
     return out
+
+
+def _place(one: Found, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:
+    """Where a call is given a descriptor that may stand in several places: in the call, in the words that build it, or
+    at the variable that it names; and the calls around that.
+    """
+    low, past = call
+    if low <= one.span[0] < past or not text:
+        return one.span, _outside(one)
+    at = text.find(one.name, low, past)
+    if at >= 0 and not one.name.isidentifier():
+        return (at, at + len(one.name)), ()
+    return (one.span, _outside(one)) if at >= 0 else (call, ())
 
 
 def _outside(one: Found) -> tuple[Span, ...]:

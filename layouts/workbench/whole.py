@@ -132,7 +132,7 @@ class _Making(Contents):
             return []
         endless = self.code.endless if self.code else frozenset()
         group = self._named(group)
-        where = places(group, endless)
+        where = places(group, endless, self.text)
         names = [name for name in "ab" if any(name in use.given for use in group)]
         rows = {name: view(instruction, name, "K").rows for name in names}
         crossed = exchanged.followed(group, self.stores, rows, self.code, self.text)
