@@ -194,6 +194,20 @@ def _nowhere(turn: Turn, base: int) -> Diagnosis:
     return Diagnosis("tma_destination", says)
 
 
+def spoilt(steps: Sequence[Step], pitfall: Pitfall) -> list[Step]:
+    """Steps that are right but for what stands above the address in the word, as wrong for that: the address is a
+    symbol here, and has no such bits.
+    """
+    cause = Diagnosis(pitfall.code, pitfall.message)
+    out, told = [], False
+    for step in steps:
+        if step.verdict == "match":
+            step = replace(step, verdict="mismatch", matched=0, causes=() if told else (cause,))
+            told = True
+        out.append(step)
+    return out
+
+
 def _step(turn: Turn, word: Descriptor, seen: View, stored: Storage | None, mn: int, k: int) -> Step:
     address_of = reads(word, seen)
     total = seen.rows * seen.k

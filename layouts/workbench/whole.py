@@ -10,6 +10,7 @@ from layouts.descriptor import WINDOW_BYTES, View, summary_of, view
 from layouts.errors import LayoutError, refusing_depth
 from layouts.instruction import Instruction
 from layouts.reader.code.doubts import UNSEEN
+from layouts.reader.code.finding import Pitfall
 from layouts.reader.code.word import Linear
 from layouts.swizzle import Mode
 from layouts.workbench import exchanged, judge, placed, said, uses
@@ -269,6 +270,9 @@ class _Making(Contents):
                     why = f"then every step is right but for imm-trans-{name}"
                     self._assume(replace(one, why=why) if one.key.startswith("inner.") else one)
                 steps = judged(stored)
+        spoilt = next((one for turn in found for one in self._warnings(turn) if one.code == "generic_pointer"), None)
+        if stored is not None and spoilt is not None:
+            steps = judge.spoilt(steps, spoilt)
         if stored is not None and any(step.verdict == "unknown" for step in steps):
             lies = stored.at(0, seen)
             side = "m" if name == "a" else "n"
@@ -313,6 +317,11 @@ class _Making(Contents):
         except LayoutError:
             return None
         return made if steps and all(step.verdict == "match" for step in steps) else None
+
+    def _warnings(self, turn: judge.Turn) -> list[Pitfall]:
+        """C's pitfalls in what a turn's descriptor is made of."""
+        piece = self._piece_of([turn])
+        return [one for n, builder in self.built if n == piece for one in builder.warnings]
 
     def _of_storage(self, name: str, stored: Tile | None) -> tuple[Assumed, ...]:
         """What an operand's storage rests on and the text does not say."""
