@@ -87,7 +87,8 @@ def test_a_map_that_tma_loads_from_is_its_operands() -> None:
 
 
 # printed words: what they are judged against
-WORDS = "desc_a: {a:#018x}\ndesc_b: {b:#018x}\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{%0}}, %1, %2, 1, 1, 1, 0, 0;\n"
+READER = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{%0}}, %1, %2, 1, 1, 1, 0, 0;\n"
+WORDS = "desc_a: {a:#018x}\ndesc_b: {b:#018x}\n" + READER
 LAYOUT = "{name}: Sw<3,4,3> o smem_ptr[16b]({at}) o ((8,8),(64,1)):((64,512),(1,0))\n"
 
 

@@ -11,7 +11,9 @@ from layouts.workbench.uses import Use, names
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
 # what stands between two calls that do not follow one another in every case, or not in one sum
-_BREAKS = re.compile(r"[{}#?]|\b(?:else|if|for|while|do|switch|case|goto|return)\b|wait|sync|commit|barrier|fence", re.I)
+_BREAKS = re.compile(
+    r"[{}#?]|\b(?:else|if|for|while|do|switch|case|goto|return)\b|wait|sync|commit|barrier|fence", re.I
+)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _CALL = re.compile(r"[\w:]+\s*(?:<[^;{}]{0,400}>)?\s*\(")
 _SUM = re.compile(r'"\+[frd]"\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)')

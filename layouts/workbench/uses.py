@@ -71,7 +71,9 @@ def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     for one in made.found:
         known.setdefault((one.value.const, one.value.pieces), []).append(one)
     seen = {g.value for use in loose for g in use.given.values()}
-    calls = [use for use in of_calls(made.made, known, told, made.text) if not seen & {g.value for g in use.given.values()}]
+    calls = [
+        use for use in of_calls(made.made, known, told, made.text) if not seen & {g.value for g in use.given.values()}
+    ]
     found = sorted([*loose, *calls], key=lambda use: use.order)
     return (found or by_themselves(made, told))[:MOST]
 

@@ -249,9 +249,8 @@ class _Making(Contents):
                     missing.append(f"{one.label} {verb} open: {one.why}.")
         if store is None:
             missing.append(f"The text does not say how {name.upper()} is stored: paste its tensor map or its layout.")
-        elif stored is not None:
-            if (choice := self._chosen(name, store, why)) is not None:
-                self._assume(choice)
+        elif stored is not None and (choice := self._chosen(name, store, why)) is not None:
+            self._assume(choice)
         base, first_k = self._begin(found, name, seen, stored)
         pitfalls = self.code.warnings if self.code else ()
         by_tma = store is not None and store.map is not None
