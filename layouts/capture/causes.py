@@ -106,10 +106,10 @@ def _roots(steps: Sequence[Verdict], name: str) -> list[_Root]:
             continue
         carried = before is not None and fields == {START.name} and away == before[1]
         if not one.diagnoses:  # too many memories were looked at: the last cause known is the likeliest
-            for known in out[-1:]:
-                known.numbers.append(step.number)
+            for last in out[-1:]:
+                last.numbers.append(step.number)
             continue
-        codes = {cause.code: cause.message for cause in one.diagnoses}
+        codes = {found.code: found.message for found in one.diagnoses}
         known = [root for root in out if root.code in codes]
         for root in known:
             root.numbers.append(step.number)

@@ -100,8 +100,8 @@ def cautions(operands: Sequence[Operand], assumed: Sequence[Assumed]) -> tuple[s
         said.replace(" set", f" set in {_descriptors(names)}", 1) if said.startswith("Reserved") else said
         for said, names in bits.items()
     ]
-    names = {one.name for one in right}
-    own = [one for one in assumed if right and (not _about(one) or names & _about(one))]
+    own_names = {one.name for one in right}
+    own = [one for one in assumed if right and (not _about(one) or own_names & _about(one))]
     return (*reserved, *resting(own))
 
 
