@@ -111,7 +111,9 @@ def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
 ])  # fmt: skip
 def test_a_first_byte_of_the_word_is_named_in_the_headline(at_a: str, at_b: str, headline: str) -> None:
     made = printed(0x40, 0x240, at_a, at_b)
-    assert made.verdict == "match" and made.headline.endswith(headline)
+    assert made.verdict == "match" and made.headline.endswith(f", {headline}")
+    spoilt = printed(0x4040, 0x240, at_a, at_b)
+    assert spoilt.headline.endswith(f"mask the address with 0x3FFFF; this holds {headline}")
     assert len(made.caution) == headline.count("0x") and all("taken from the word" in said for said in made.caution)
     text = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
     layouts = LAYOUT.format(name="sA", at=at_a) + LAYOUT.format(name="sB", at=at_b)
@@ -135,3 +137,14 @@ def test_a_reserved_bit_of_a_printed_word_is_a_caution() -> None:
     )
     both = printed(0x4040, 0x4240, "0x400", "0x2400")
     assert both.caution == ("Reserved bit 14 is set in the descriptors of A and B: mask the address with 0x3FFFF.",)
+
+
+def test_what_a_person_gives_is_no_assumption() -> None:
+    """Two boxes, and where each tile begins: said in the request, they are no caution beside the match."""
+    text = kernel("one_stage", HALF, (A, ""))
+    guessed = bench(text)
+    assert guessed.verdict == "match" and any("Boxes of A’s tensor map" in said for said in guessed.caution)
+    assert bench(text, {"boxes.a": "2"}).caution == ()
+    words = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
+    layouts = LAYOUT.format(name="sA", at="unset") + LAYOUT.format(name="sB", at="unset")
+    assert bench(words + layouts, {"base.a": "0x400", "base.b": "0x2400"}).caution == ()

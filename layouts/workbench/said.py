@@ -123,8 +123,8 @@ def first_bytes(operands: Sequence[Operand], assumed: Sequence[Assumed]) -> str:
         return ""
     names, values = [one.key[5:].upper() for one in own], [one.value for one in own]
     if len(own) == 1:
-        return f", if the word is right that {names[0]}’s tile begins at {values[0]}"
-    return f", if the words are right that the tiles of {listed(names)} begin at {listed(values)}"
+        return f"if the word is right that {names[0]}’s tile begins at {values[0]}"
+    return f"if the words are right that the tiles of {listed(names)} begin at {listed(values)}"
 
 
 def resting(assumed: Sequence[Assumed]) -> list[str]:

@@ -222,6 +222,7 @@ def _panels(
         inner = chosen
         way = "K" if inner == "K" else "M" if operand == "a" else "N"
         why = f"{operand.upper()} is read {seen.major}-major, and the text does not name the map’s dimensions"
+        why = "as given" if key in given else why
         assumed.append(Assumed(key, f"Inner dimension of {operand.upper()}’s tensor map", inner, why, ("K", "MN")))
     else:
         way = "K" if inner == "K" else "M" if operand == "a" else "N"
@@ -256,7 +257,7 @@ def _panels(
         if given.get(key, str(boxes)) != str(boxes):
             why += ": the text does not say where the rest lies"
             return (Assumed(key, label, "", why, (str(boxes), "1")),)
-        why += f": {boxes} boxes, one after the other"
+        why = "as given" if key in given else f"{why}: {boxes} boxes, one after the other"
         assumed.append(Assumed(key, label, str(boxes), why, (str(boxes), "1")))
     if count > 1 and not sure:
         if panel in given:
@@ -265,7 +266,7 @@ def _panels(
         label = f"Bytes from one panel of {operand.upper()} along {way} to the next"
         if lost:
             return (Assumed(panel, label, "", f"{wide}; {lost}"),)
-        wide += f": {count} panels of {sizes[0]} along {way}, {total} lines each"
+        wide = "as given" if panel in given else f"{wide}: {count} panels of {sizes[0]} along {way}, {total} lines each"
         assumed.append(Assumed(panel, label, str(stride), wide))
     spec = {**panels(width, total, swizzle, inner=inner), "inner_stride": stride}
     del spec["base"]

@@ -79,16 +79,18 @@ class _Making(Contents):
             self._nothing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
         assumed = tuple(self.assumed.values())
-        caution = said.cautions(operands, assumed)
         line, why = said.headline(operands, told, missing)
         wrong = any(one.wrong for one in operands) or any(p.notices for p in told if p.kind == "tensor_map")
         right = bool(operands) and all(one.verdict == "match" for one in operands)
         verdict = "mismatch" if wrong else "match" if right else "unknown"
+        caution = () if wrong else said.cautions(operands, assumed)
         resting = said.resting([one for one in assumed if right or one.detailed]) if operands else []
         why = " ".join(filter(None, [why, *(one for one in caution if right and one not in resting), *resting]))
         if right:
             reserved = [one for one in caution if one.startswith("Reserved")]
-            line = (summary_of(reserved) if reserved else line) + said.first_bytes(operands, assumed)
+            line = summary_of(reserved) if reserved else line
+            if rests := said.first_bytes(operands, assumed):
+                line += f"; this holds {rests}" if reserved else f", {rests}"
         complete = self.code is None or self.code.complete
         return Bench(told, tuple(operands), assumed, missing, verdict, line, why, complete, caution)
 
@@ -195,7 +197,8 @@ class _Making(Contents):
         value = self.given.get("operand", own).lower()
         if value not in ("a", "b"):
             raise LayoutError("bad_operand", f"operand is '{reading.shown(value)}'.", "Allowed: a, b.", "operand")
-        self._assume(Assumed("operand", "Operand of the descriptor", value, "the text does not say", ("a", "b")))
+        why = "as given" if "operand" in self.given else "the text does not say"
+        self._assume(Assumed("operand", "Operand of the descriptor", value, why, ("a", "b")))
         if value == own:
             return group
         return [_renamed(use, value) for use in group]
@@ -210,7 +213,7 @@ class _Making(Contents):
         value = self.given.get(key, "K").upper()
         if value not in ("K", "MN"):
             raise LayoutError("bad_major", f"{key} is '{reading.shown(value)}'.", "Allowed: K, MN.", key)
-        why = "the text has no imm-trans-" + name
+        why = "as given" if key in self.given else "the text has no imm-trans-" + name
         self._assume(Assumed(key, f"Major of {name.upper()}", value, why, ("K", "MN")))
         return value
 
