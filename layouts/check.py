@@ -7,6 +7,7 @@ of an assumed value mends is no finding: it is counted as open, with what the te
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -74,12 +75,16 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake: its code, a sentence, its place (first, past last character), the word that would be right."""
+    """One mistake: its code, a sentence, its place (first, past last character), the word that would be right. reads:
+    how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value.
+    """
 
     code: str
     message: str
     span: Span
     fix: str = ""
+    reads: int = 0
+    assumed: tuple[tuple[str, str], ...] = ()
 
     @property
     def level(self) -> str:
@@ -97,7 +102,7 @@ class Open:
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
-    many reads were verified.
+    many reads were verified against a storage that the text says; unverified: reason → how many were not.
     """
 
     findings: tuple[Finding, ...]
@@ -106,6 +111,7 @@ class Checked:
     descriptors: int
     maps: int
     steps: int
+    unverified: tuple[tuple[str, int], ...] = ()
 
 
 def title(code: str) -> str:
@@ -137,8 +143,25 @@ def check(text: str) -> Checked:
     return Checked(
         tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))), tuple(dict.fromkeys(open_)),
         tuple(dict.fromkeys(doubts)), _descriptors(made), len(maps),
-        sum(step.verdict != "unknown" for one in made.operands for step in one.steps),
+        *_verified(made.operands),
     )  # fmt: skip
+
+
+def _verified(operands: Iterable[Operand]) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """(reads that were verified, reason → how many were not): against a storage that is a guess nothing is."""
+    verified, rest = 0, Counter[str]()
+    for one in operands:
+        reason = next((assumed.said for assumed in one.assumed), "")
+        for step in one.steps:
+            if step.verdict == "unknown":
+                rest[one.missing[0] if one.missing else "The text does not say enough."] += 1
+            elif reason:
+                rest[reason] += 1
+            else:
+                verified += 1
+        if one.left:
+            rest[one.missing[0] if one.missing else "The text does not say enough."] += one.left
+    return verified, tuple(rest.items())
 
 
 def _descriptors(made: Bench) -> int:
@@ -244,7 +267,11 @@ def _mismatch(made: Bench, alike: list[tuple[Operand, Step]], span: Span) -> Fin
     head += f" So are those of {listed(list(others))}." if others and lost else ""
     moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
     fix = str(cause.fix) if cause and cause.fix and not moved else ""
-    return Finding(cause.code if cause else "other_bytes", f"{head} {cause.message}" if cause else head, span, fix)
+    message = f"{head} {cause.message}" if cause else head
+    names = {other.name for other, _ in alike}
+    assumed = tuple((a.key, a.value) for a in made.assumed if a.said and (not a.operands or names & set(a.operands)))
+    reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
+    return Finding(cause.code if cause else "other_bytes", message, span, fix, reads, assumed)
 
 
 class _Doubts:

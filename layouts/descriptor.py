@@ -8,7 +8,7 @@ atom to the next; `lanescope gpu verify` repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ from layouts.bits import hex_word
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.instruction import Instruction
-from layouts.reading import quoted
+from layouts.reading import listed, quoted
 from layouts.showing import Shown
 from layouts.swizzle import Mode, xor
 from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
@@ -55,6 +55,7 @@ WINDOW_MASK = START.mask  # the bits of a shared-window address
 WINDOW_BYTES = WINDOW_MASK + 1
 VERSION_BIT = VERSION.low
 TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format has not
+_VERSION_BITS = VERSION.most << VERSION_BIT  # where wgmma's format has none
 K_BYTES = 32
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
 SOURCE = WGMMA.source
@@ -261,6 +262,35 @@ def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
         "reserved",
         says + ("; a pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else "."),
     )
+
+
+def cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
+    """Say what a word that reads the right bytes should still not be trusted for: its reserved bits, each with what
+    keeps it 0, and bytes that no source states. Unusual but legal fields are no part of it.
+    """
+    bits = descriptor.reserved
+    out: list[str] = []
+    if descriptor.format is WGMMA and bits >> VERSION_BIT & 1 and not bits & _VERSION_BITS & ~(1 << VERSION_BIT):
+        out.append(f"Reserved bit {VERSION_BIT} is set, tcgen05’s version: leave out 1 << {VERSION_BIT}.")
+        bits &= ~(1 << VERSION_BIT)
+    for low, high, advice in descriptor.format.kept_clear:
+        having = [bit for bit in range(low, high + 1) if bits >> bit & 1]
+        if having:
+            several = len(having) > 1
+            names = listed([str(bit) for bit in having])
+            out.append(f"Reserved bit{'s' * several} {names} {'are' if several else 'is'} set: {advice}.")
+    return (*out, *(notice.message for notice in uncertain(descriptor, seen)))
+
+
+def summary_of(caution: Sequence[str]) -> str:
+    """A match that something speaks against, in a sentence without its full stop.
+
+    >>> summary_of(["Reserved bit 14 is set: mask the address with 0x3FFFF."])
+    'The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF'
+    """
+    first = caution[0].rstrip(".")
+    more = f" ({len(caution) - 1} more)" if len(caution) > 1 else ""
+    return f"The bytes are right; {first[0].lower()}{first[1:]}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,15 +223,16 @@ def pointer(case: Case, right: int) -> bool:
     """Whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above the 14
     bits of the start.
 
-    Linux gives such addresses 47 bits, the first of which are 0x7f…; shifted right by 4 they reach bits 14 to 42.
+    Linux gives such addresses 47 bits, the first of which are 0x7…; shifted right by 4 they reach bits 14 to 42. The
+    shared window begins at a multiple of 16 MiB, so that bits 14 to 19 stay clear.
     """
-    given, fields = case.given.word, case.free
-    extra = (given ^ right) & ~fields
-    within = not right & ~given & ~fields and not extra & START.most and not extra >> 43
-    if within and given >> 36 & 0x7F == 0x7F:
+    given, free = case.given.word, case.free
+    extra, added = (given ^ right) & ~free, (given - right) & WORD
+    within = not right & ~given & ~free and not extra & START.most and not extra >> 43
+    top = given >> 40 & 7 == 7 and ("sbo" not in case.read or right >> 40 & 7 != 7)
+    if within and top and extra:
         return True
-    added = (given - right) & WORD
-    if not fields and added and not added & START.most and added >> 36 == 0x7F:
+    if added and not added & START.most | added >> 14 & 0x3F and (added >> 40 == 7 or (top and not added >> 32)):
         return True
     # only LBO and SBO may be spoilt, and the bits between the fields are an address's
     between = case.stray

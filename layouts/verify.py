@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from layouts.case import Diagnosis
-from layouts.descriptor import Addresses, Descriptor, View, reads
+from layouts.descriptor import Addresses, Descriptor, View, cautions, reads
 from layouts.diagnosis import clean, diagnose
 from layouts.errors import LayoutError
 from layouts.expression import Note
@@ -41,6 +41,7 @@ class Verdict(Shown):
     expected: Addresses
     diagnoses: tuple[Diagnosis, ...]
     formed: bool = True  # whether the word is one of its format: the constants of the format are in it
+    caution: tuple[str, ...] = ()  # beside a match: reserved bits that are set, and what is inferred
 
     @property
     def matched(self) -> int:
@@ -85,7 +86,7 @@ def verify(
     read = reads(descriptor, seen)
     formed = all(descriptor.amount(name) == value for name, value in descriptor.format.constants.items())
     if np.array_equal(read, expected) and formed:
-        return Verdict(read, expected, ())
+        return Verdict(read, expected, (), caution=cautions(descriptor, seen))
     if notes:
         causes = _of_expression(notes[0], descriptor, seen, stored, mn, k, expected)
     else:

@@ -107,13 +107,11 @@ TABLE: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         ("part * 64 * 128", "part * 64 * 64"),
     )),
 }  # fmt: skip
-# What is written instead where the text leaves open whether it is a mistake: how the boxes of a tile lie beside one
-# another is what its TMA loads say, which are not read; how many warpgroups share a tile is not known.
+# What is written instead where the text leaves open whether it is a mistake: boxes that its TMA loads lay over one
+# another or do not load; how many warpgroups share a tile is not known.
 OPEN = frozenset({
-    "box[2] = {32, box_rows}", "M = 64, N = 64, K = 16", "(chunk / 4) * 128", "chunk * 32",
-    "matrix_descriptor_encode((uint64_t)2048) << 32", "group * 64 * BK", "wgmma<0>(d", "b + k * 32",
-    "sbo = TILE_K * PANEL * sizeof(T), lbo = 8 * PANEL * sizeof(T)", "shr.u32 lo, lo, 3",
-    "w = x + kRowsA * kDepth", "k * 2", "kPanelBytes = 64 * 128",
+    "box[2] = {32, box_rows}", "M = 64, N = 64, K = 16", "group * 64 * BK", "wgmma<0>(d", "shr.u32 lo, lo, 3",
+    "w = x + kRowsA * kDepth", "kPanelBytes = 64 * 128",
 })  # fmt: skip
 MISTAKES = [(name, *pair) for name, (_, pairs) in TABLE.items() for pair in pairs]
 

@@ -16,6 +16,7 @@ from app.kit.names import Word64
 from app.memory import descriptors as memory
 from layouts import capture, npy
 from layouts.bits import hex_word
+from layouts.capture.causes import Cause, causes
 from layouts.capture.said import summary
 from layouts.capture.verify import Operand, Verified, Wrong
 from layouts.errors import LayoutError
@@ -126,6 +127,31 @@ class NotJudged:
 
 
 @fact
+class RecordedRepair:
+    """The word that an operand was given, and the one that is right."""
+
+    operand: Literal["a", "b"]
+    given: Word64
+    right: Word64
+
+
+@fact
+class RecordedCause:
+    """One mistake, and the steps that are wrong for it."""
+
+    code: str
+    message: Annotated[str, Says("Of its first step.")]
+    operands: list[str]
+    steps: Annotated[int, Says("How many are wrong for it.")]
+    of: Annotated[int, Says("How many read the operand.")]
+    first: Annotated[int, Says("The first of them: its index in the loop.")]
+    file: str
+    line: int
+    repairs: Annotated[list[RecordedRepair], Says("Of the first step; empty where no other word repairs it.")]
+    folded: Annotated[list[str], Says("What later steps were diagnosed with, which follows from it.")]
+
+
+@fact
 class CaptureVerified:
     """What every recorded instruction read, and whether it is what it should multiply; unknown where nothing, or not
     every record, could be judged and nothing is wrong.
@@ -136,6 +162,7 @@ class CaptureVerified:
     against: Annotated[Literal["fills", "matrices"], Says("What A and B were taken for.")]
     records: int
     dropped: Annotated[int, Says("Records that found no room in the buffer.")]
+    causes: Annotated[list[RecordedCause], Says("The mistakes behind the wrong steps, the first one first.")]
     first_wrong: Annotated[int | None, Says("Index into steps.")]
     steps: list[RecordedStep]
     loads: list[RecordedRows]
@@ -203,6 +230,7 @@ def facts(told: Verified) -> CaptureVerified:
         against=told.source,  # type: ignore[arg-type]
         records=told.records,
         dropped=told.dropped,
+        causes=[_cause(one) for one in causes(told)],
         first_wrong=next((n for n, step in enumerate(told.steps) if not step.ok), None),
         steps=[
             RecordedStep(
@@ -230,6 +258,18 @@ def facts(told: Verified) -> CaptureVerified:
         ],
         not_judged=[NotJudged(file=one.record.file, line=one.record.line, reason=one.reason) for one in told.unread],
         notes=list(told.notes),
+    )  # fmt: skip
+
+
+def _cause(one: Cause) -> RecordedCause:
+    repairs = [
+        RecordedRepair(operand=name, given=hex_word(had), right=hex_word(fix))  # type: ignore[arg-type]
+        for name, (had, fix) in one.repairs.items()
+    ]
+    return RecordedCause(
+        code=one.code, message=one.message, operands=list(one.operands), steps=one.count, of=one.total,
+        first=one.first.index, file=one.first.record.file, line=one.first.record.line, repairs=repairs,
+        folded=list(one.folded),
     )  # fmt: skip
 
 

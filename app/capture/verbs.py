@@ -40,6 +40,7 @@ def capture_verify(
     a: Annotated[str, typer.Option("--a", help="A where it was not the fill: a .npy file of (m, k).")] = "",
     b: Annotated[str, typer.Option("--b", help="B where it was not the fill: a .npy file of (k, n).")] = "",
     nk: Annotated[bool, typer.Option("--nk", help="The file of B is (n, k).")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every step, and the first wrong one in full.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Whether every recorded instruction read the slice that it should multiply. Exit status 1 where one did not, 2
@@ -47,6 +48,7 @@ def capture_verify(
     """
     from app.capture import forms
     from layouts.capture.form import HEADER_BYTES, MOST_FILE, MOST_RECORDS, extent
+    from layouts.capture.said import text
     from layouts.errors import LayoutError
 
     if len(files) > 2:
@@ -62,6 +64,8 @@ def capture_verify(
     if as_json:
         print_json(forms.facts(told))
     else:
-        print(told.text)
+        print(text(told, every))
+        if told.wrong and not every:
+            print("  --all prints every step.")
     if told.verdict != "match":
         raise typer.Exit(1 if told.verdict == "mismatch" else 2)

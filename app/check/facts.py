@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -36,7 +37,9 @@ class Found:
     level: Literal["error", "warning", "note"]
     message: str
     place: Place
+    reads: Annotated[int, Says("How many wrong reads follow from it.")]
     fix: Annotated[str | None, Says("The word that would be right, where the code decides it whole.")]
+    assumed: Annotated[dict[str, str], Says("What it rests on and the text does not say: name → value.")]
 
 
 @fact
@@ -54,10 +57,13 @@ class Report:
     files: Annotated[int, Says("That were read.")]
     descriptors: int
     tensor_maps: int
-    verified: Annotated[int, Says("Reads that were verified element for element.")]
+    verified: Annotated[
+        int, Says("Reads that were verified element for element, against a storage that the text says.")
+    ]
     findings: list[Found]
     open: list[Undecided]
     doubts: Annotated[list[Found], Says("What is unusual and may be right: no finding, and no failure.")]
+    unverified: Annotated[dict[str, int], Says("Why reads were not verified, and how many for each reason.")]
 
 
 def files_of(names: Iterable[str]) -> Iterator[Path]:
@@ -94,6 +100,7 @@ def report(paths: Iterable[Path]) -> Report:
     findings: list[Found] = []
     open_: list[Undecided] = []
     doubts: list[Found] = []
+    unverified: Counter[str] = Counter()
     files = descriptors = maps = verified = 0
     for path in paths:
         files += 1
@@ -107,12 +114,13 @@ def report(paths: Iterable[Path]) -> Report:
             open_.append(Undecided(message=f"The file is not checked. {error}", place=_place(path, "", (0, 0))))
             continue
         descriptors, maps, verified = descriptors + made.descriptors, maps + made.maps, verified + made.steps
+        unverified.update(dict(made.unverified))
         findings += (_found(path, text, one) for one in made.findings)
         doubts += (_found(path, text, one) for one in made.doubts)
         open_ += (Undecided(message=one.message, place=_place(path, text, one.span)) for one in made.open)
     return Report(
         files=files, descriptors=descriptors, tensor_maps=maps, verified=verified, findings=findings, open=open_,
-        doubts=doubts,
+        doubts=doubts, unverified=dict(unverified),
     )  # fmt: skip
 
 
@@ -123,7 +131,9 @@ def _found(path: Path, text: str, one: engine.Finding) -> Found:
         level=one.level,  # type: ignore[arg-type]  # its three words
         message=one.message,
         place=_place(path, text, one.span),
+        reads=one.reads,
         fix=one.fix or None,
+        assumed=dict(one.assumed),
     )
 
 

@@ -64,6 +64,8 @@ def _print(told: Report) -> None:
         print(f"{_at(left.place)}: note: {left.message}")
     held = f"{_count(told.descriptors, 'descriptor')}, {_count(told.tensor_maps, 'tensor map')}"
     done = f"{_count(told.verified, 'read')} verified"
+    for reason, count in told.unverified.items():
+        print(f"{_count(count, 'read')} not verified: {reason}")
     print(
         f"{_count(told.files, 'file')}: {held}, {done}; {_count(len(told.findings), 'finding')},"
         f" {len(told.open)} undecided"

@@ -21,6 +21,6 @@ def compare_api(
     right: Annotated[str, text("{ptx}/{operand} of the same size", "ldmatrix.m8n8.x1.trans.b16/data")],
 ) -> Response:
     """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another
-    lane.
+    lane, 3 the same place and, on one side, others beside it.
     """
     return json_body(compare(operand(left, "left")[1], operand(right, "right")[1]))

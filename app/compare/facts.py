@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from app.kit.fact import Integers, fact
+import numpy as np
+from numpy.typing import NDArray
+
+from app.kit.fact import Integers, Says, fact
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
+from layouts.pattern import IntArray
 from layouts.view import Grid
+
+
+@fact
+class Copies:
+    """How many (lane, value) pairs hold each element."""
+
+    left: int
+    right: int
 
 
 @fact
@@ -17,13 +29,27 @@ class Comparison:
     total: int
     other_lane: int
     other_value: int
+    other_count: Annotated[int, Says("Held in the same place and, on one side, in more lanes or values beside it.")]
+    copies: Copies
     moved: Annotated[
-        Any, Integers(2, "[row][col]: 0 the same place, 1 another value of the same lane, 2 another lane.")
+        Any,
+        Integers(
+            2,
+            "[row][col]: 0 the same place, 1 another value of the same lane, 2 another lane, 3 the same place and, on"
+            " one side, others beside it.",
+        ),
     ]
+
+    @property
+    def same(self) -> bool:
+        """Whether every element is held in the same places on both sides, and in no other."""
+        return not self.other_lane + self.other_value + self.other_count
 
 
 def compare(left: Operand, right: Operand) -> Comparison:
-    """How many elements two operands of one size hold in another lane, or in another place of the same lane."""
+    """How many elements two operands of one size hold in another lane, in another place of the same lane, or more often
+    on one side.
+    """
     a, b = Grid(left), Grid(right)
     if (a.rows, a.cols) != (b.rows, b.cols):
         raise LayoutError(
@@ -32,8 +58,24 @@ def compare(left: Operand, right: Operand) -> Comparison:
             "Both must be of one size.",
             "right",
         )
-    lane = a.thread[:, :, 0] != b.thread[:, :, 0]
-    place = ~lane & (a.value[:, :, 0] != b.value[:, :, 0])
+    lanes = _within(a.thread, b.thread), _within(b.thread, a.thread)
+    places = _within(_places(a), _places(b)), _within(_places(b), _places(a))
+    count = (places[0] | places[1]) & ~(places[0] & places[1])
+    lane = ~count & ~(lanes[0] & lanes[1])
+    value = ~count & ~lane & ~(places[0] & places[1])
     return Comparison(
-        total=a.rows * a.cols, other_lane=int(lane.sum()), other_value=int(place.sum()), moved=lane * 2 + place
-    )
+        total=a.rows * a.cols, other_lane=int(lane.sum()), other_value=int(value.sum()), other_count=int(count.sum()),
+        copies=Copies(left=a.thread.shape[2], right=b.thread.shape[2]), moved=lane * 2 + value + count * 3,
+    )  # fmt: skip
+
+
+def _places(grid: Grid) -> IntArray:
+    """A number for each (lane, value) pair that holds an element: [rows, cols, copies]."""
+    out: IntArray = grid.thread * (1 << 16) + grid.value
+    return out
+
+
+def _within(one: IntArray, other: IntArray) -> NDArray[np.bool_]:
+    """Whether all that holds an element on one side does so on the other: [rows, cols]."""
+    out: NDArray[np.bool_] = (one[..., :, None] == other[..., None, :]).any(axis=3).all(axis=2)
+    return out

@@ -14,7 +14,7 @@ from app.kit.asked import operand
 from app.kit.draw import marked
 from app.kit.page import page
 from layouts.errors import LayoutError
-from layouts.palette import MOVED, REORDERED, RIGHT
+from layouts.palette import BOTH, MOVED, REORDERED, RIGHT
 from layouts.view import Grid
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -38,7 +38,12 @@ def compare_page(request: Request) -> Response:
                 facts.moved,
                 Grid(op).labels("lane:value"),
                 f"{op.name.upper()} of {i.ptx}",
-                {RIGHT: "same lane, same value", REORDERED: "same lane, another value", MOVED: "another lane"},
+                {
+                    RIGHT: "same lane, same value",
+                    REORDERED: "same lane, another value",
+                    MOVED: "another lane",
+                    BOTH: "held more often on one side",
+                },
             )
             for i, op in sides
         ]

@@ -5,6 +5,7 @@ framework.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -17,7 +18,7 @@ from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing
 from app.memory import descriptors
-from app.memory.editor import Judged, judge, request_of
+from app.memory.editor import Judged, judge, request_of, taken_of
 from app.memory.options import VERDICT
 from layouts import causes
 from layouts.descriptor import Descriptor
@@ -41,18 +42,25 @@ def made(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = Dra
     diagrams.known(form, query, ("rows", *DRAWN), tuple(VERDICT))
     asked_ = {name: value for name, value in query.items() if name in VERDICT and value}
     try:
-        return drawn(form, request_of(word, asked_), query, draw)
+        return drawn(form, request_of(word, asked_), query, draw, taken_of(word, asked_))
     except LayoutError as error:  # the field as the address names it
         field = error.field.replace("storage.", "s_").replace("slice.", "slice_")
         raise LayoutError(error.code, error.message, error.hint, field) from None
 
 
-def drawn(form: str, request: dict[str, Any], query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+def drawn(
+    form: str,
+    request: dict[str, Any],
+    query: Mapping[str, str],
+    draw: Draw = Drawing.made,
+    taken: tuple[str, ...] = (),
+) -> Made:
     """What an instruction reads through a word and, where the request says how the tile is stored, whether that is
-    right; txt, md: the lines of the operand; csv: every element; json: the API's answer.
+    right; txt, md: the lines of the operand; csv: every element; json: the API's answer. taken: what of the storage
+    comes from the word.
     """
     window = diagrams.span("rows", query)
-    found = judge(request)
+    found = judge(request, taken)
     if form == "json":
         return dumps(descriptors.verify_facts(found.request)), FORMS[form]
     if form == "csv":
@@ -70,7 +78,8 @@ def drawn(form: str, request: dict[str, Any], query: Mapping[str, str], draw: Dr
 
 def inline(word: Descriptor, query: Mapping[str, str]) -> str:
     """The same in a page's colours, for the guide; LayoutError where the address names none."""
-    found = judge(request_of(word, {name: value for name, value in query.items() if name in VERDICT}))
+    asked_ = {name: value for name, value in query.items() if name in VERDICT}
+    found = judge(request_of(word, asked_), taken_of(word, asked_))
     first, last = diagrams.span("rows", query) or (0, found.cells.lines - 1)
     return _picture(found, first, last, None, None)
 
@@ -83,7 +92,7 @@ def headline(found: Judged) -> str:
         return f"{size:,} elements of {letter} are read from {int(found.read.min()):#x} to {last:#x}"
     bad = result.total - result.matched
     if result.match:
-        return f"✓ All {result.total:,} elements of {letter} are read from where they are stored"
+        return f"{'!' if found.careful else '✓'} {replace(found, named=True).headline}"
     if not bad:
         return "✗ The bytes are right, but the word is not a descriptor of this format"
     return f"✗ {bad:,} of {result.total:,} elements of {letter} are read from the wrong place"

@@ -169,6 +169,10 @@ class Verified:
         sometimes()
     )
     warnings: list[DescriptorWarning]
+    caution: Annotated[
+        tuple[str, ...],
+        Says("Beside a match: reserved bits that are set, and addresses that no source states. Else empty."),
+    ]
     described: Annotated[
         list[DescribedTile] | None,
         Says("Of a CuTe layout that this word does not read: which descriptor does, or why none."),
@@ -377,6 +381,7 @@ def verify_facts(given: Json) -> Verified:
         diagnoses=[diagnosis_facts(found) for found in result.diagnoses] if result else [],
         fits=None if result else _fits(descriptor, seen),
         warnings=_warnings([*plain, *twice, *beyond]),
+        caution=result.caution if result else (),
         described=described(given["storage"], seen.bits) if _undescribed(result, given, seen) else None,
     )
 

@@ -21,7 +21,7 @@ from layouts import descriptor as desc
 from layouts.descriptor import Addresses, Descriptor, View
 from layouts.errors import LayoutError
 from layouts.format import Format
-from layouts.reading import PATTERN, number
+from layouts.reading import PATTERN, listed, number
 from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
 from layouts.storage import Storage, storage
 from layouts.table.descriptors import USUAL
@@ -66,11 +66,15 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "compare": None,
         "unused": {},
         "result": None,
+        "assumed": query.get("assumed", ""),
+        "unassumed": urlencode({name: value for name, value in _of_page(query).items() if name != "assumed"}),
     }
     context |= _read(descriptor, view, query, spec if chosen else None)
     try:
         if chosen:
-            context |= _verified(descriptor, judge(_request(descriptor, view, spec)), query)
+            context |= _verified(
+                descriptor, judge(_request(descriptor, view, spec), taken_of(descriptor, query)), query
+            )
         else:
             context |= _unjudged(descriptor, view, query)
     except LayoutError as error:
@@ -115,16 +119,34 @@ class Judged:
     cells: Cells
     result: Verdict | None
     stored: Storage | None
+    taken: tuple[str, ...] = ()  # of the storage what was taken from the word, in words
+    named: bool = False  # whether the headline says which operand it is about
+
+    @property
+    def careful(self) -> bool:
+        """Whether it matches, and a reserved bit or an assumption speaks against calling that right."""
+        return self.result is not None and self.result.match and bool(self.result.caution or self.taken)
+
+    @property
+    def headline(self) -> str:
+        """The verdict of a match in a sentence: what it rests on is named there."""
+        assert self.result is not None
+        about = f"the word is right about {listed(list(self.taken))}" if self.taken else ""
+        if self.result.caution:
+            return desc.summary_of(self.result.caution) + (f"; this holds if {about}" if about else "")
+        of = f" of {self.cells.operand}" if self.named else ""
+        said = f"All {self.result.total:,} elements{of} are read from where they are stored"
+        return f"{said}, if {about}" if about else said
 
 
-def judge(request: dict[str, Any]) -> Judged:
-    """What a verification finds, as the API takes it; LayoutError names the wrong field."""
+def judge(request: dict[str, Any], taken: tuple[str, ...] = ()) -> Judged:
+    """What a verification finds, as the API takes it; LayoutError names the wrong field. taken: as Judged has it."""
     result, seen, word = memory.verdict_of(request)
     readable_ = result is not None and result.read.min() >= 0
     read = result.read if result and readable_ else desc.reads(readable(word), seen)
     made = cells(read, result.expected if result else None, seen, request.get("operand", "a").upper())
     stored = storage(request["storage"], seen.bits, seen.major, seen.form) if "storage" in request else None
-    return Judged(request, seen, read, made, result, stored)
+    return Judged(request, seen, read, made, result, stored, taken)
 
 
 def _request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str] | None) -> dict[str, Any]:
@@ -239,8 +261,9 @@ def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) ->
             {
                 "preset": preset,
                 "on": preset is current,
-                "from_word": taken(made, first_k(made, own), spec, query) if preset is current and spec else "",
-                "href": "?" + stored_so({k: v for k, v in to.items() if v != VIEW.get(k)}, made),
+                "href": "?" + stored_so(
+                    {k: v for k, v in to.items() if v != VIEW.get(k)} | {"assumed": _assumed_of(made, to)}, made
+                ),
                 "thumb": thumbnail({**made, **({"major": own.seen.major} if made["kind"] == "canonical" else {})},
                                    own.seen),
             }
@@ -257,16 +280,35 @@ def way_out(message: str) -> str:
     return f"const unsigned offset = {found[1]};  // bytes from the tile's first byte" if found else ""
 
 
-def taken(made: dict[str, str], first: int, spec: dict[str, str], query: dict[str, str]) -> str:
-    """What a storage has of the word alone: its swizzle, its first byte, the K step that the word starts at."""
+def _assumed_of(made: dict[str, str], to: dict[str, str]) -> str:
+    """What of a preset's storage comes from the word, as the address names it."""
+    names = ["swizzle"] if made.get("swizzle", "none") != "none" else []
+    return ",".join([*names, "base", *(["slice_k"] if to["slice_k"] != "0" else [])])
+
+
+def taken_of(descriptor: Descriptor, query: dict[str, str]) -> tuple[str, ...]:
+    """What of a query's storage was taken from the word and not changed since: it cannot confirm the word."""
+    names = query.get("assumed", "").split(",")
+    if "storage" in names:
+        return ("the tile itself",)
+    view, spec, _, chosen = asked_for(descriptor.format, query)
+    preset = preset_of(spec) if chosen and spec["kind"] in KINDS else None
+    try:
+        _, seen = memory.seen_by(view)
+        own = asked_of(preset, Asked(seen, descriptor)) if preset else None
+        made = preset.make(own) if preset and own else None
+    except LayoutError:
+        return ()
+    if made is None or own is None:
+        return ()
     out = []
-    if made.get("swizzle", "none") != "none" and spec["swizzle"] == made["swizzle"]:
+    if "swizzle" in names and spec["swizzle"] == made.get("swizzle", "none") != "none":
         out.append(f"swizzle {made['swizzle']}")
-    if spec["base"] in (made["base"], str(int(made["base"], 0))):
+    if "base" in names and spec["base"] in (made["base"], str(int(made["base"], 0))):
         out.append(f"first byte {made['base']}")
-    if first and query.get("slice_k") == str(first):
+    if "slice_k" in names and (first := first_k(made, own)) and query.get("slice_k") == str(first):
         out.append(f"the K step at k = {first}")
-    return ", ".join(out)
+    return tuple(out)
 
 
 def _pictures(made: Cells) -> dict[str, Any]:
@@ -300,8 +342,10 @@ def _unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str
                 "text": "A" + fit.text.removeprefix("a canonical").removeprefix("a"),
                 "base": hex(number(fit.storage["base"], "base")),
                 "k": fit.slice["k"],
-                "href": "?" + stored_so(_of_page(query) | {f"slice_{n}": str(at) for n, at in fit.slice.items()},
-                                        dict(fit.storage)),
+                "href": "?" + stored_so(
+                    _of_page(query) | {f"slice_{n}": str(at) for n, at in fit.slice.items()} | {"assumed": "storage"},
+                    dict(fit.storage),
+                ),
             }
             for fit in found.fits or ()
         ],
@@ -316,6 +360,8 @@ def _verified(descriptor: Descriptor, made: Judged, query: dict[str, str]) -> di
     next_k = k + seen.k if stored.tile else k
     return {
         "result": result,
+        "judged": made,
+        "cleared": str(Descriptor(descriptor.word & ~descriptor.reserved, descriptor.format)),
         "seen": seen,
         **_pictures(made.cells),
         "unused": desc.inert(readable(descriptor), seen),

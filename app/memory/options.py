@@ -36,4 +36,5 @@ VERDICT = {
     "s_line_stride": "atoms: bytes from one line to the next",
     "s_layout": "cute: a CuTe layout of (mn, k)",
     "s_unit": "cute: what the layout counts, elements, bytes or chunks",
+    "assumed": "what of it was taken from the word: storage, or of swizzle, base and slice_k those that were",
 }

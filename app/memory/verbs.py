@@ -135,6 +135,8 @@ def _print_verdict(result: Verified) -> None:
         _print_fits(result.fits or [])
     else:
         print(f"{result.verdict}: {result.matched} of {result.total} elements")
+    for said in result.caution:
+        print(f"  ! {said}")
     if first := result.first_mismatch:
         print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
     for diagnosis in result.diagnoses:
@@ -146,7 +148,7 @@ def _print_verdict(result: Verified) -> None:
         print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))
     for line in (line for one in result.described or () for line in lines(one) if not one.why):
         print(f"  {line}")
-    warn(result.warnings)
+    warn(one for one in result.warnings if not (result.caution and one.code in ("reserved_bits", "tcgen05_format")))
 
 
 def _print_fits(fits: list[Fit]) -> None:

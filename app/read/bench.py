@@ -96,6 +96,7 @@ def facts(made: Bench, text: str, given: Mapping[str, str]) -> BenchFacts:
             for a in made.assumed
         ),
         missing=(*made.missing, *dict.fromkeys(said for _, said in wrong if said not in shown)),
+        caution=made.caution,
         complete=made.complete,
         link=address(text, given),
     )

@@ -146,6 +146,10 @@ class BenchFacts:
     operands: tuple[BenchOperand, ...]
     assumed: tuple[BenchAssumed, ...]
     missing: Annotated[tuple[str, ...], Says("What a verdict would need.")]
+    caution: Annotated[
+        tuple[str, ...],
+        Says("Beside operands that are right: reserved bits of their words, and what was assumed. Else empty."),
+    ]
     complete: Annotated[bool, Says("False where the text has more to run than is looked at.")]
     link: Annotated[str, Says("The page that shows it.")]
 
@@ -157,4 +161,11 @@ class Reading(Meaning):
     also: Annotated[tuple[Meaning, ...], Says("Other meanings, less likely.")]
     bench: Annotated[
         BenchFacts | None, Says("With descriptors, tensor maps and instructions in one text: all verified together.")
+    ] = sometimes()
+    assumed: Annotated[
+        Mapping[str, str] | None,
+        Says("Of a bench: what its verdict rests on and the text does not say, key → value of `assume`."),
+    ] = sometimes()
+    caution: Annotated[
+        tuple[str, ...] | None, Says("Of a bench: what speaks against calling right what matches; its own `caution`.")
     ] = sometimes()

@@ -74,8 +74,10 @@ def first_wrong(own: BenchOperand) -> BenchStep | None:
 def _print_bench(told: BenchFacts) -> None:
     """The verdict, what was assumed, and a line a step."""
     print(f"{told.verdict}: {told.headline}")
-    if told.detail:
+    if told.detail and not (told.verdict == "match" and told.caution):  # of a match it says the same
         print(f"  {told.detail}")
+    for said in told.caution:
+        print(f"  ! {said}")
     for one in told.assumed:
         print(f"  assumed {one.key}={one.value}" if one.value else f"  open {one.key}: {one.label}", f"({one.why})")
     for said in told.missing:

@@ -24,4 +24,7 @@ def whole(text: str, given: Mapping[str, str]) -> Reading:
         made = bench.of(text, given)
     except LayoutError as error:
         raise error.at(f"assume.{error.field}") from None
-    return dataclasses.replace(told, bench=bench.facts(made, text, given)) if made else told
+    if made is None:
+        return told
+    assumed = {one.key: one.value for one in made.assumed if one.said}
+    return dataclasses.replace(told, bench=bench.facts(made, text, given), assumed=assumed, caution=made.caution)

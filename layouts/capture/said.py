@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from layouts.bits import hex_word
+from layouts.capture.causes import causes
 from layouts.capture.known import NONE, SEVERAL
+from layouts.causes import title
 from layouts.reading import listed
 
 if TYPE_CHECKING:
+    from layouts.capture.causes import Cause
     from layouts.capture.verify import Operand, Verdict, Verified
 
 MOST_ROWS = 48  # of the table that is printed
@@ -40,15 +43,17 @@ def _unread(count: int, more: str = "") -> str:
     return f"{count:,} {more}record{'' if count == 1 else 's'} could not be judged"
 
 
-def text(told: Verified) -> str:
-    """Everything that a terminal shows."""
-    return "\n".join([f"{told.verdict}: {summary(told)}", *_lines(told)])
+def text(told: Verified, every: bool = True) -> str:
+    """What a terminal shows: the verdict, a line a cause and, with `every` or where nothing is wrong, every step."""
+    return "\n".join([f"{told.verdict}: {summary(told)}", *_lines(told, every)])
 
 
-def _lines(told: Verified) -> Iterator[str]:
-    if told.steps:
+def _lines(told: Verified, every: bool) -> Iterator[str]:
+    for cause in causes(told):
+        yield f"  {cause_line(cause)}"
+    if told.steps and (every or told.first_wrong is None):
         yield from _table(told)
-    if told.first_wrong is not None:
+    if told.first_wrong is not None and every:
         yield from first_wrong(told.first_wrong)
     yield from accumulators(told)
     for one in told.unread[:MOST_CAUSES]:
@@ -57,6 +62,19 @@ def _lines(told: Verified) -> Iterator[str]:
         yield f"  ! … {_unread(len(told.unread) - MOST_CAUSES, 'more ')}"
     for note in told.notes:
         yield f"  ! {note}"
+
+
+def cause_line(one: Cause) -> str:
+    """One mistake in a line: whose, how many steps, the first one's line, what it is and what repairs it."""
+    steps = f"{one.count:,} of {one.total:,} steps" if one.total > 1 else "the step"
+    said = f"{one.whose}: {steps}, first step {one.first.index} at {one.first.record.where}"
+    return f"{said}. {title(one.code)} ({one.code}). {_repair(one)}"
+
+
+def _repair(one: Cause) -> str:
+    """The words that are right; where no word repairs it, what was found."""
+    words = [f"desc_{name} {hex_word(had)} → {hex_word(fix)}" for name, (had, fix) in one.repairs.items()]
+    return f"Repair: {', '.join(words)}" if words else one.message
 
 
 def _table(told: Verified) -> Iterator[str]:

@@ -162,7 +162,7 @@ class Verified:
 
     @property
     def text(self) -> str:
-        """The verdict as it is printed."""
+        """The verdict, a line a cause, and every step."""
         from layouts.capture.said import text
 
         return text(self)

@@ -24,6 +24,8 @@ BASE_OFFSET = Field(
     title="base offset", short="base", said="the base offset",
 )  # fmt: skip
 SWIZZLE = Field("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", said="the swizzle mode")
+_MASK = f"mask %s with 0x{START.mask:X}"
+_LOW = ((14, 15, _MASK % "the address"), (30, 31, _MASK % "LBO"))  # an address or a stride above 18 bits runs into them
 
 WGMMA = Format(
     "wgmma",
@@ -48,6 +50,14 @@ WGMMA = Format(
     cutlass=("cute::GmmaDescriptor", "bitfield."),
     example="0x4000004000010100",
     documented="0x4000004004000101",
+    kept_clear=(
+        *_LOW,
+        (46, 47, _MASK % "SBO"),
+        (48, 48, "the base offset begins at bit 49"),
+        (52, 52, "mask the base offset with 7"),
+        (53, 60, "no field of wgmma’s descriptor is there"),
+        (61, 61, "the swizzle mode begins at bit 62"),
+    ),
 )
 VERSION = Field(
     "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
@@ -86,6 +96,7 @@ TCGEN05 = Format(
     cutlass=("cute::UMMA::SmemDescriptor", ""),
     example="0x4000404000010100",
     agrees=_AGREES,
+    kept_clear=(*_LOW, (53, 60, "no field of tcgen05’s descriptor is there")),
     notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61.",
 )
 FORMATS = (WGMMA, TCGEN05)

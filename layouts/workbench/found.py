@@ -10,6 +10,9 @@ from layouts.bits import hex_word
 from layouts.case import Diagnosis
 
 Span = tuple[int, int]
+K_OF_INSTRUCTION = "the K of the instruction"  # why a symbol that is named after it has a value
+_OF_STORAGE = ("base", "boxes", "panel", "swizzle")
+_TAKEN = ("encode", "inner", "instruction", "macro", "major", "operand", "panel", "storage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +53,40 @@ class Assumed:
         return not self.value
 
     @property
+    def of_storage(self) -> bool:
+        """Whether it says where an operand is stored, which the text does not."""
+        return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _OF_STORAGE
+
+    @property
     def said(self) -> str:
-        """What a verdict rests on: an element's size, boxes that follow one another, a default swizzle; else ""."""
-        if self.key.startswith("swizzle.") and self.value and self.why.startswith("Triton"):
-            return f"Swizzle {self.value} is {self.why}."
-        if self.key.startswith("boxes.") and self.why != "as given":
-            return f"{self.label} are taken to lie as one tile: {self.why}."
-        if self.key == "instruction" and "no code in the text" in self.why:
-            return f"{self.why.split(' has no code')[0]} is taken as {self.value}: its code is not in the text."
-        if not self.key.startswith("size.") or not self.value or self.why == "as given":
+        """What a verdict rests on, in a sentence; "" where it rests on nothing here: the value was given, or moves a
+        whole tile only.
+        """
+        kind, _, name = self.key.partition(".")
+        if not self.value or self.why == "as given":
             return ""
-        size = f"{self.value} byte{'' if self.value == '1' else 's'}"
-        name = self.key.removeprefix("size.")
-        what = f"{name} to count in elements of {size}" if self.label.startswith("Bytes that") else f"{name} as {size}"
-        return f"This takes {what}: {self.why}."
+        if kind == "size":
+            size = f"{self.value} byte{'' if self.value == '1' else 's'}"
+            counts = self.label.startswith("Bytes that")
+            what = f"{name} to count in elements of {size}" if counts else f"{name} as {size}"
+            return f"This takes {what}: {self.why}."
+        if kind == "swizzle":
+            return f"Swizzle {self.value} is {self.why}."
+        if kind == "boxes":
+            return f"{self.label} are taken to lie as one tile: {self.why}."
+        if kind == "instruction" and "no code in the text" in self.why:
+            return f"{self.why.split(' has no code')[0]} is taken as {self.value}: its code is not in the text."
+        if kind == "at":
+            return f"{self.label} is taken as {self.value}, {self.why}." if self.why == K_OF_INSTRUCTION else ""
+        verb = "are" if kind == "panel" else "is"
+        if kind == "base":
+            return f"That {self.label} {self.value} is taken from the word: {self.why}."
+        return f"{self.label} {verb} taken as {self.value}: {self.why}." if kind in _TAKEN else ""
+
+    @property
+    def detailed(self) -> bool:
+        """Whether it is told of a mismatch, too: what may well be other than it was taken for."""
+        return self.key.partition(".")[0] in ("size", "swizzle", "boxes", "instruction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +146,7 @@ class Operand:
     left: int = 0  # steps whose descriptor depends on a value that the text leaves open
     symbols: tuple[str, ...] = ()  # what its descriptors are made of
     others: tuple[int, ...] = ()  # pieces of its later steps
+    assumed: tuple[Assumed, ...] = ()  # what its storage rests on and the text does not say
     place: Span | None = None  # what has to be changed for the first wrong step
 
     @property
@@ -148,7 +172,8 @@ class Bench:
 
     verdict: mismatch where any step reads other bytes or a rule is broken, match where every operand with a descriptor
     was verified and is right, else unknown. headline: one sentence; detail: why, and where. missing: what would be
-    needed for a verdict, in sentences.
+    needed for a verdict, in sentences. caution: beside operands that are right, what speaks against calling them so:
+    reserved bits and what was assumed.
     """
 
     pieces: tuple[Piece, ...]
@@ -159,6 +184,7 @@ class Bench:
     headline: str
     detail: str
     complete: bool = True
+    caution: tuple[str, ...] = ()
 
     def moved(self, place: Callable[[int, int], Span]) -> Bench:
         """The same of a text in which each span stands at another place."""

@@ -22,7 +22,7 @@ from layouts.storage import Storage, storage
 from layouts.swizzle import WIDEST_PATTERN
 from layouts.verify import inside, verify
 from layouts.workbench import placed, stages
-from layouts.workbench.found import Assumed, Operand, Span, Step
+from layouts.workbench.found import K_OF_INSTRUCTION, Assumed, Operand, Span, Step
 from layouts.workbench.order import Place, staged
 from layouts.workbench.stores import Tile
 from layouts.workbench.uses import Given, Use, address, evaluated, values_of
@@ -123,8 +123,10 @@ def steps(
         operand = next(name for name, own in ran[0][0].use.given.items() if own is ran[0][0].given)
         out = stages.apart(operand, out, [turn.use for turn, _ in ran], seen, endless)
     told: set[tuple[Span, ...]] = set()
+    words: dict[tuple[int, int, int], tuple[Turn, Step]] = {}  # the first turn with each word of a tile
     for n, (turn, stored) in enumerate(ran):
         check_deadline()
+        before, earlier = words.setdefault((out[n].stage, out[n].mn, out[n].word), (turn, out[n]))
         step, chain = out[n], (turn.given.span, *turn.given.around)
         if step.verdict == "mismatch" and stored is not None and chain not in told and len(told) < MOST_CAUSES:
             told.add(chain)
@@ -136,8 +138,9 @@ def steps(
                 continue
             read = Descriptor(step.word)
             of_step = causes(read, own_view, stored, step.mn, step.k, turn.use.computed, pitfalls)
-            if turn.use.again and of_step:
-                of_step = (_again(step, of_step[0]), *of_step)
+            again = turn.use.again or (before.use.site != turn.use.site and 0 < earlier.k != step.k)
+            if again and of_step:
+                of_step = (_again(step, earlier, of_step[0]), *of_step)
             out[n] = replace(step, causes=of_step)
     return out
 
@@ -147,10 +150,12 @@ def _major(turn: Turn) -> str:
     return next((turn.use.majors.get(name, "") for name, own in turn.use.given.items() if own is turn.given), "")
 
 
-def _again(step: Step, other: Diagnosis) -> Diagnosis:
-    """A printed word that is the one before it once more."""
-    before = step.k // step.depth - 1
-    says = f"The descriptor of K step {before} stands here again: the start did not move for this step."
+def _again(step: Step, earlier: Step, other: Diagnosis) -> Diagnosis:
+    """A word that is one before it once more."""
+    before = earlier.k // step.depth
+    moved = "the start did not move for this step"
+    why = moved if earlier.k + step.depth == step.k else "this step needs a start of its own"
+    says = f"The descriptor of K step {before} stands here again: {why}."
     return Diagnosis("other_slice", says, other.fix, other.changes)
 
 
@@ -187,6 +192,20 @@ def _nowhere(turn: Turn, base: int) -> Diagnosis:
         " stage at a multiple of that."
     )
     return Diagnosis("tma_destination", says)
+
+
+def spoilt(steps: Sequence[Step], pitfall: Pitfall) -> list[Step]:
+    """Steps that are right but for what stands above the address in the word, as wrong for that: the address is a
+    symbol here, and has no such bits.
+    """
+    cause = Diagnosis(pitfall.code, pitfall.message)
+    out, told = [], False
+    for step in steps:
+        if step.verdict == "match":
+            step = replace(step, verdict="mismatch", matched=0, causes=() if told else (cause,))
+            told = True
+        out.append(step)
+    return out
 
 
 def _step(turn: Turn, word: Descriptor, seen: View, stored: Storage | None, mn: int, k: int) -> Step:
@@ -271,7 +290,7 @@ def symbols_of(
             out.append(Assumed(key, name, hex(known[name]) if name == address_name else str(at), why))
         elif _INSTRUCTION_K.search(name):
             known[name] = seen.k
-            out.append(Assumed(key, name, str(seen.k), "the K of the instruction"))
+            out.append(Assumed(key, name, str(seen.k), K_OF_INSTRUCTION))
         else:
             either = _BRANCH.fullmatch(name)
             choices = (either[1], either[2]) if either else ()

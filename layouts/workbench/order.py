@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from layouts.reader.code.word import Linear
+from layouts.workbench import statements
 from layouts.workbench.uses import Use, address
 
 _STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
@@ -31,8 +32,12 @@ class Place:
 Lines = dict[str, Linear | None]
 
 
-def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[Place]:
-    """The place of every use of one instruction. k_bytes: of a K step of a K-major operand."""
+def places(uses: list[Use], endless: Iterable[str], text: str = "", k_bytes: int = 32) -> list[Place]:
+    """The place of every use of one instruction. text: the code that they stand in; k_bytes: of a K step of a K-major
+    operand.
+    """
+    written = statements.k_steps(uses, text)
+    first: dict[object, Place] = {}
     lines = [{name: address(given.value)[0] for name, given in use.given.items()} for use in uses]
     roles = _roles(uses, lines, set(endless))
     stages: dict[tuple[object, ...], int] = {}
@@ -40,7 +45,7 @@ def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[P
     seen: dict[tuple[int, str], list[tuple[Lines, Place]]] = {}
     steps: dict[tuple[object, ...], int] = {}
     ran = _Runs()
-    for use, own in zip(uses, lines, strict=True):
+    for number, (use, own) in enumerate(zip(uses, lines, strict=True)):
         values = dict(use.loops)
         turn = tuple(values[name] for name in values if roles.get(name) == "k")
         run, site = ran.of(use, own, turn)
@@ -51,6 +56,13 @@ def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[P
         tiles = {roles[name]: _rank(uses, name, values[name]) for name in values if roles.get(name) in ("m", "n")}
         step = (stage, whose, site, turn)
         place = None if use.again else _again(before, own)
+        run_of, at = written.get(number, (None, 0))
+        if at and run_of in first:  # one of several calls, each a K step further than the one before
+            begun = first[run_of]
+            out.append(Place(stage, begun.m, begun.n, begun.k + at))
+            before.append((own, out[-1]))
+            steps[step] = begun.k + at
+            continue
         if place is not None and not (turn and step not in steps):
             k, m, n = place.k, place.m, place.n
         elif step in steps:
@@ -66,6 +78,8 @@ def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[P
         made = Place(stage, m, n, k)
         before.append((own, made))
         out.append(made)
+        if run_of is not None:
+            first[run_of] = made
     return out
 
 
@@ -126,7 +140,18 @@ def _unrolled(
         known = [lines.get(name) for lines, p in same]
         count = len(set(map(str, known)))
         return (place.k, count, n) if name == "a" else (place.k, m, count)
-    return k, m, n
+    return k, _nearest(before, own, "a", m), _nearest(before, own, "b", n)
+
+
+def _nearest(before: list[tuple[Lines, Place]], own: Lines, name: str, last: int) -> int:
+    """The tile of M or N that a later K step goes on with: the one whose address in the step before is next below."""
+    least: tuple[int, int] | None = None
+    for lines, place in before:
+        moved = _difference(own.get(name), lines.get(name))
+        tile = place.m if name == "a" else place.n
+        if place.k == before[-1][1].k and moved is not None and moved > 0:
+            least = min(least, (moved, tile)) if least else (moved, tile)
+    return least[1] if least else last
 
 
 def _difference(one: Linear | None, two: Linear | None) -> int | None:

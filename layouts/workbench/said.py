@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layouts import catalog, causes
+from layouts import catalog, causes, descriptor
+from layouts.descriptor import Descriptor, view
 from layouts.reading import listed
 from layouts.workbench.found import Assumed, Operand, Piece
 
@@ -83,6 +84,47 @@ def headline(operands: Sequence[Operand], pieces: Sequence[Piece], missing: Sequ
         rest = next((m for one in unsaid for m in one.missing), "")
         return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if unsaid and rest else ""
     return "No verdict yet", missing[0] if missing else ""
+
+
+def cautions(operands: Sequence[Operand], assumed: Sequence[Assumed]) -> tuple[str, ...]:
+    """What speaks against calling the operands right that are: reserved bits of their words, what was assumed."""
+    right = [one for one in operands if one.verdict == "match"]
+    bits: dict[str, list[str]] = {}
+    for one in right:
+        seen = view(catalog.find(one.instruction), one.name, one.major)
+        for step in one.steps:
+            for said in descriptor.cautions(Descriptor(step.word), seen):
+                names = bits.setdefault(said, [])
+                names += [one.name.upper()] if one.name.upper() not in names else []
+    reserved = [
+        said.replace(" set", f" set in {_descriptors(names)}", 1) if said.startswith("Reserved") else said
+        for said, names in bits.items()
+    ]
+    own_names = {one.name for one in right}
+    own = [one for one in assumed if right and (not _about(one) or own_names & _about(one))]
+    return (*reserved, *resting(own))
+
+
+def _descriptors(names: Sequence[str]) -> str:
+    return f"{names[0]}’s descriptor" if len(names) == 1 else f"the descriptors of {listed(names)}"
+
+
+def _about(one: Assumed) -> set[str]:
+    """The operands that an assumption is about; none for all."""
+    name = one.key.partition(".")[2]
+    return {name} if name in ("a", "b") else set(one.operands)
+
+
+def first_bytes(operands: Sequence[Operand], assumed: Sequence[Assumed]) -> str:
+    """What a headline says of tiles whose first byte is the word's own: it cannot confirm the word."""
+    right = {one.name for one in operands if one.verdict == "match"}
+    own = [one for one in assumed if one.key.startswith("base.") and one.said and one.key[5:] in right]
+    if not own:
+        return ""
+    names, values = [one.key[5:].upper() for one in own], [one.value for one in own]
+    if len(own) == 1:
+        return f"if the word is right that {names[0]}’s tile begins at {values[0]}"
+    return f"if the words are right that the tiles of {listed(names)} begin at {listed(values)}"
 
 
 def resting(assumed: Sequence[Assumed]) -> list[str]:

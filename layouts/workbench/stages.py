@@ -31,7 +31,8 @@ def apart(operand: str, steps: Sequence[Step], used: Sequence[Use], seen: View, 
     begins = {stage: min(chunks) for stage, chunks in bytes_of.items()}
     for stage, chunks in bytes_of.items():
         shared = len(chunks & bytes_of[first])
-        if stage == first or not shared or chunks == bytes_of[first]:
+        again = begins[stage] == begins[first] and chunks <= bytes_of[first]  # of the last some steps may be left out
+        if stage == first or not shared or again:
             continue
         distance, wide = 16 * abs(begins[stage] - begins[first]), 16 * len(bytes_of[first])
         says = (

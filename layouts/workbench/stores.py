@@ -16,6 +16,7 @@ from layouts.reader.code.word import Linear
 from layouts.storage import Storage, storage
 from layouts.tma import WIDTHS, panels, pitch_bytes
 from layouts.workbench.found import Assumed
+from layouts.workbench.loads import Filled
 from layouts.workbench.scan import Layout
 from layouts.workbench.uses import CUT, letter
 
@@ -25,6 +26,9 @@ _COMMON = frozenset(
     " params param load copy layout sh shm start data uint h d global tensors dev device host x y p the".split()
 )
 _OUTPUTS = frozenset("c d o out output outputs acc accum epi epilogue result".split())
+# why a store is an operand's where nothing names it
+ONLY, FIRST, SECOND, NO_OTHER = "it is the only one", "A’s comes first", "B’s second", "the text has no other"
+BY_ORDER = (FIRST, SECOND, NO_OTHER)
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -52,6 +56,17 @@ class Store:
     def names(self) -> tuple[str, ...]:
         return self.map.names if self.map is not None else (self.name, *self.others)
 
+    def alike(self, other: Store) -> bool:
+        """Whether a tile lies in the same way in both."""
+        if self.map is not None and other.map is not None:
+            one, two = self.map, other.map
+            return (one.box, one.swizzle, one.element_bits, one.storage) == (
+                two.box, two.swizzle, two.element_bits, two.storage,
+            )  # fmt: skip
+        if self.layout is not None and other.layout is not None:
+            return self.layout.text == other.layout.text
+        return self.spec is not None and self.spec == other.spec
+
     @property
     def operand(self) -> str | None:
         if self.map is not None:
@@ -69,6 +84,7 @@ class Tile:
     why: str
     mn: int | None = None  # rows that one box or layout holds
     stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
+    start: int | None = None  # its first byte, where the text says it
 
     def at(self, base: int, seen: View) -> Storage:
         return storage({**self.spec, "base": base}, seen.bits, seen.major)
@@ -77,14 +93,15 @@ class Tile:
 def pair(
     stores: list[Store], operands: list[str], given: Mapping[str, str], buffers: Mapping[str, str] | None = None,
     addresses: Mapping[str, Iterable[str]] | None = None, used: Collection[int] = (),
-    starts: Mapping[str, Linear] | None = None, of: str = "",
+    starts: Mapping[str, Linear] | None = None, of: str = "", loaded: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[Store | None, str]]:  # fmt: skip
     """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
     are called, then its letter; without them the order in which a text has the stores, A before B.
 
     starts: operand → the first start of its descriptors; of: the function that takes them; buffers: operand → the one
     whose buffer it is given, where that is another; addresses: operand → names that its descriptors are made of; used:
-    pieces of the stores that other tiles lie in, which are taken last.
+    pieces of the stores that other tiles lie in, which are taken last; loaded: operand → names of the maps that TMA
+    loads its tile from.
     """
     out: dict[str, tuple[Store | None, str]] = {}
     free = []
@@ -104,11 +121,15 @@ def pair(
         words = {word for address in known.get(name, ()) for word in _words(address)}
         alike = [s for s in stores if words & {word for one in s.names for word in _words(one)}]
         own = [s for s in stores if s.operand == whose]
-        if len(alike) == 1:
+        from_ = (loaded or {}).get(name, ())
+        filling = [s for s in stores if s.map is not None and any(one.lstrip("&") in from_ for one in s.names)]
+        if len(filling) == 1 and not own:
+            out[name] = (filling[0], f"TMA loads it from {filling[0].names[0].lstrip('&')}")
+        elif len(alike) == 1:
             called = next(one for one in alike[0].names if words & set(_words(one)))
             out[name] = (alike[0], f"it is named {called}")
         elif own and own[0].piece in used and all(letter(address) != whose for address in known.get(name, ())):
-            out[name] = (own[0], "the text has no other")
+            out[name] = (own[0], NO_OTHER)
         elif own:
             out[name] = (own[0], f"it is named {_called(own[0], whose)}")
         else:
@@ -119,7 +140,7 @@ def pair(
     ]  # fmt: skip
     unused = [s for s in rest if s.piece not in used]
     if len(unused) < len(rest) and len(unused) < len(free):
-        out.update({name: (rest[min(n, len(rest) - 1)], "the text has no other") for n, name in enumerate(free)})
+        out.update({name: (rest[min(n, len(rest) - 1)], NO_OTHER) for n, name in enumerate(free)})
         free = []
     rest = unused
     if len(free) == 1 and len(operands) > 1 and len(rest) == 1 and not any(s.operand for s in stores):
@@ -129,10 +150,10 @@ def pair(
             only = len(rest) == 1
             out[name] = (
                 rest[n],
-                "it is the only one" if only and len(free) == 1 else "A’s comes first" if name == "a" else "B’s second",
+                ONLY if only and len(free) == 1 else FIRST if name == "a" else SECOND,
             )
         elif len(rest) == 1 and n:
-            out[name] = (rest[0], "the text has no other")
+            out[name] = (rest[0], NO_OTHER)
         else:
             out[name] = (None, "")
     return out
@@ -176,13 +197,14 @@ def _called(store: Store, name: str) -> str:
 
 
 def tile(
-    store: Store, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str]
-) -> Tile | tuple[Assumed, ...]:
+    store: Store, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str],
+    filled: Filled | None = None,
+) -> Tile | tuple[Assumed, ...]:  # fmt: skip
     """The storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError where a
-    given value is wrong.
+    given value is wrong. filled: what the text's TMA loads fill of it.
     """
     if store.map is not None:
-        return _of_map(store, store.map, operand, seen, rows, depth, given)
+        return _of_map(store, store.map, operand, seen, rows, depth, given, filled)
     if store.layout is not None:
         one = store.layout
         counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
@@ -193,14 +215,15 @@ def tile(
         spec = {"kind": "cute", "layout": one.text, **unit}
         made = storage(spec, seen.bits, seen.major)
         apart = (one.stage_stride or 0) * (one.unit_bits or seen.bits) // 8
-        return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart)
+        return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart, one.start)
     assert store.spec is not None
     return Tile({k: v for k, v in store.spec.items() if k != "base"}, (), "the shared layout of the text")
 
 
 def _of_map(
-    store: Store, one: TensorMap, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str]
-) -> Tile | tuple[Assumed, ...]:
+    store: Store, one: TensorMap, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str],
+    filled: Filled | None,
+) -> Tile | tuple[Assumed, ...]:  # fmt: skip
     sizes = list(one.box)
     asked = []
     for n, size in enumerate(sizes):
@@ -229,15 +252,17 @@ def _of_map(
         return tuple(asked)
     if swizzle not in WIDTHS:
         raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", f"Allowed: {', '.join(WIDTHS)}.", key)
-    made = _panels(store, one, [s or 1 for s in sizes], swizzle, operand, seen, rows, depth, given)
+    made = _panels(store, one, [s or 1 for s in sizes], swizzle, operand, seen, rows, depth, given, filled)
     return replace(made, assumed=(*assumed, *made.assumed)) if isinstance(made, Tile) else made
 
 
 def _panels(
     store: Store, one: TensorMap, sizes: list[int], swizzle: str, operand: str, seen: View, rows: int, depth: int,
-    given: Mapping[str, str],
+    given: Mapping[str, str], filled: Filled | None,
 ) -> Tile | tuple[Assumed, ...]:  # fmt: skip
-    """Boxes one after the other: along the lines first, then along the inner dimension."""
+    """Boxes where the text's loads put them; where none is seen, one after the other: along the lines first, then along
+    the inner dimension.
+    """
     assumed: list[Assumed] = []
     inner = inner_of(one, operand)
     key = f"inner.{operand}"
@@ -248,6 +273,7 @@ def _panels(
         inner = chosen
         way = "K" if inner == "K" else "M" if operand == "a" else "N"
         why = f"{operand.upper()} is read {seen.major}-major, and the text does not name the map’s dimensions"
+        why = "as given" if key in given else why
         assumed.append(Assumed(key, f"Inner dimension of {operand.upper()}’s tensor map", inner, why, ("K", "MN")))
     else:
         way = "K" if inner == "K" else "M" if operand == "a" else "N"
@@ -257,28 +283,42 @@ def _panels(
     pitch = pitch_bytes(width, swizzle)
     lines = int(base["inner_stride"]) // pitch if cut else prod(sizes[1:])
     along, across = (depth, rows) if inner == "K" else (rows, depth)
-    key = f"boxes.{operand}"
     reached = seen.rows if inner == "K" else across
     boxes = -(-reached // lines) if lines and not cut else 1
-    if boxes > 1:
+    total = lines if cut else -(-across // lines) * lines
+    count = -(-along * seen.bits // 8 // width) if width and not cut else 1
+    stride = pitch * total
+    key, panel = f"boxes.{operand}", f"panel.{operand}"
+    needed = [n * stride + at * pitch * lines for n in range(count) for at in range(boxes)]
+    sure, lost = False, ""  # whether the text's loads say where every box lies; how many of them they fill
+    if filled is not None and not {key, panel} & given.keys():
+        sure = filled.covers(needed)
+        if not sure and not filled.open and boxes == 1 and (apart := filled.apart(count)) >= pitch * lines:
+            stride, sure = apart, True
+        if not sure and not filled.open:
+            there = len(filled.offsets.intersection(needed))
+            lost = f"the TMA calls of the text fill {there} of the tile’s {len(needed)} boxes"
+    if boxes > 1 and not sure:
         side = ("M" if operand == "a" else "N") if inner == "K" else "K"
         whose = "one instruction takes" if inner == "K" or seen.k > lines else "the steps take"
-        why = f"the box has {lines} of {side} and {whose} {reached}: {boxes} boxes, one after the other"
+        why = f"the box has {lines} of {side} and {whose} {reached}"
         label = f"Boxes of {operand.upper()}’s tensor map along {side}"
+        if lost:
+            return (Assumed(key, label, "", f"{why}; {lost}", (str(boxes), "1")),)
         if given.get(key, str(boxes)) != str(boxes):
-            why = f"the box has {lines} of {side} and {whose} {reached}: the text does not say where the rest lies"
+            why += ": the text does not say where the rest lies"
             return (Assumed(key, label, "", why, (str(boxes), "1")),)
+        why = "as given" if key in given else f"{why}: {boxes} boxes, one after the other"
         assumed.append(Assumed(key, label, str(boxes), why, (str(boxes), "1")))
-    total = lines if cut else -(-across // lines) * lines
-    count = -(-along * seen.bits // 8 // width) if width else 1
-    stride = pitch * total
-    key = f"panel.{operand}"
-    if count > 1 and not cut:
-        if key in given:
-            stride = _number(given[key], key)
-        said = f"the box is {sizes[0]} elements wide, and the steps reach {along}: {count} panels of {sizes[0]}"
+    if count > 1 and not sure:
+        if panel in given:
+            stride = _number(given[panel], panel)
+        wide = f"the box is {sizes[0]} elements wide, and the steps reach {along}"
         label = f"Bytes from one panel of {operand.upper()} along {way} to the next"
-        assumed.append(Assumed(key, label, str(stride), f"{said} along {way}, {total} lines each"))
+        if lost:
+            return (Assumed(panel, label, "", f"{wide}; {lost}"),)
+        wide = "as given" if panel in given else f"{wide}: {count} panels of {sizes[0]} along {way}, {total} lines each"
+        assumed.append(Assumed(panel, label, str(stride), wide))
     spec = {**panels(width, total, swizzle, inner=inner), "inner_stride": stride}
     del spec["base"]
     box = " × ".join(str(size) for size in sizes)

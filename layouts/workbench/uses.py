@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 from typing import Any
@@ -67,11 +67,20 @@ def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """
     given_at = Written(made)
     loose = [replace(use, given=given_at.of(use.given)) for use in of_assembled(made.assembled, told)]
-    known = {(f.value.const, f.value.pieces): f for f in reversed(made.found)}
+    known: dict[tuple[int, Any], list[Found]] = {}
+    for one in made.found:
+        known.setdefault((one.value.const, one.value.pieces), []).append(one)
     seen = {g.value for use in loose for g in use.given.values()}
-    calls = [use for use in of_calls(made.made, known, told) if not seen & {g.value for g in use.given.values()}]
+    calls = [
+        use
+        for use in of_calls(_alone(made), known, told, made.text)
+        if not seen & {g.value for g in use.given.values()}
+    ]
     found = sorted([*loose, *calls], key=lambda use: use.order)
-    return (found or by_themselves(made, told))[:MOST]
+    if found:
+        return found[:MOST]
+    fed = any("mma" in one.text for one in made.assembled)  # whose descriptors are open: which of these is whose is too
+    return [use for use in by_themselves(made, told) if not (fed and use.assumed)][:MOST]
 
 
 def _turned(ran: Iterable[Assembled]) -> dict[str, str]:
@@ -162,12 +171,23 @@ def _left_out(one: Assembled, descriptors: Iterable[str]) -> int:
     return others[0] if len(others) == 1 else plain
 
 
+def _alone(made: Evaluation) -> Iterator[Made]:
+    """The calls of functions without a body that do not only compute an operand of an asm statement."""
+    inside = [one.span for one in made.assembled]
+    return (one for one in made.made if not any(low <= one.term.span[0] < high for low, high in inside))
+
+
 def _is_word(value: Int) -> bool:
     """Whether a value is more than a parameter nothing is known of."""
     return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
 
 
-def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told: tuple[Mention, ...]) -> list[Use]:
+def of_calls(
+    made: Iterable[Made],
+    known: Mapping[tuple[int, Any], Sequence[Found]],
+    told: tuple[Mention, ...],
+    text: str = "",
+) -> list[Use]:
     """Calls of functions without a body that are given descriptors: the first is A's, the second B's, unless names say
     otherwise.
     """
@@ -193,8 +213,11 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
         why: dict[str, str] = {}
         for n, (value, name) in enumerate(zip(words, letters, strict=True)):
             if name and name not in given:
-                written = known[value.const, value.pieces]
-                given[name] = Given(value, written.span, written.name, _outside(written))
+                same = known[value.const, value.pieces]
+                low, past = one.term.span  # of several places with this value the one in the call itself
+                written = next((f for f in same if low <= f.span[0] and f.span[1] <= past), same[0])
+                span, around = _place(written, one.term.span, text)
+                given[name] = Given(value, span, written.name, around)
                 place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
                 why[name] = (
                     f"its address comes from {names(value)[0]}" if named[n] == name
@@ -209,6 +232,19 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
                     registers=registers or None, majors=mention.majors if mention else {})
             )  # fmt: skip
     return out
+
+
+def _place(one: Found, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:
+    """Where a call is given a descriptor that may stand in several places: in the call, in the words that build it, or
+    at the variable that it names; and the calls around that.
+    """
+    low, past = call
+    if low <= one.span[0] < past or not text:
+        return one.span, _outside(one)
+    at = text.find(one.name, low, past)
+    if at >= 0 and not one.name.isidentifier():
+        return (at, at + len(one.name)), ()
+    return (one.span, _outside(one)) if at >= 0 else (call, ())
 
 
 def _outside(one: Found) -> tuple[Span, ...]:

@@ -6,17 +6,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from layouts import catalog, pasted, reading
-from layouts.descriptor import WINDOW_BYTES, View, view
+from layouts.descriptor import WINDOW_BYTES, View, summary_of, view
 from layouts.errors import LayoutError, refusing_depth
 from layouts.excerpt import code_of
 from layouts.instruction import Instruction
 from layouts.reader.code.doubts import UNSEEN
+from layouts.reader.code.finding import Pitfall
+from layouts.reader.code.word import Linear
+from layouts.swizzle import Mode
 from layouts.workbench import exchanged, judge, placed, said, uses
 from layouts.workbench.blame import Blame
 from layouts.workbench.contents import Contents
 from layouts.workbench.found import Assumed, Bench, Operand, Step
+from layouts.workbench.loads import Filled, Loads
 from layouts.workbench.order import places
-from layouts.workbench.stores import Store, Tile, pair, tile
+from layouts.workbench.stores import BY_ORDER, Store, Tile, pair, tile
 from layouts.workbench.uses import Use
 
 LONGEST = 1 << 16
@@ -53,6 +57,7 @@ class _Making(Contents):
         super().__init__(text, source, given, patience)
         self.why = why
         self.used: set[int] = set()  # stores of the tiles so far
+        self.loads = Loads(self.code)
         self.symbols: dict[str, int] = {}
 
     def made(self) -> Bench:
@@ -76,13 +81,21 @@ class _Making(Contents):
         if not operands:
             self._nothing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
+        assumed = tuple(self.assumed.values())
         line, why = said.headline(operands, told, missing)
-        why = " ".join(filter(None, [why, *(said.resting(list(self.assumed.values())) if operands else ())]))
         wrong = any(one.wrong for one in operands) or any(p.notices for p in told if p.kind == "tensor_map")
         right = bool(operands) and all(one.verdict == "match" for one in operands)
         verdict = "mismatch" if wrong else "match" if right else "unknown"
+        caution = () if wrong else said.cautions(operands, assumed)
+        resting = said.resting([one for one in assumed if right or one.detailed]) if operands else []
+        why = " ".join(filter(None, [why, *(one for one in caution if right and one not in resting), *resting]))
+        if right:
+            reserved = [one for one in caution if one.startswith("Reserved")]
+            line = summary_of(reserved) if reserved else line
+            if rests := said.first_bytes(operands, assumed):
+                line += f"; this holds {rests}" if reserved else f", {rests}"
         complete = self.code is None or self.code.complete
-        made = Bench(told, tuple(operands), tuple(self.assumed.values()), missing, verdict, line, why, complete)
+        made = Bench(told, tuple(operands), assumed, missing, verdict, line, why, complete, caution)
         blame = Blame(self.text, made, [builder for _, builder in self.built])
         placed_ = (replace(o, place=blame.of(o, o.first_wrong)) if o.first_wrong else o for o in operands)
         return replace(made, operands=tuple(placed_))
@@ -128,7 +141,7 @@ class _Making(Contents):
             return []
         endless = self.code.endless if self.code else frozenset()
         group = self._named(group)
-        where = places(group, endless)
+        where = places(group, endless, self.text)
         names = [name for name in "ab" if any(name in use.given for use in group)]
         rows = {name: view(instruction, name, "K").rows for name in names}
         crossed = exchanged.followed(group, self.stores, rows, self.code, self.text)
@@ -143,13 +156,15 @@ class _Making(Contents):
             for name, given in use.given.items()
             if (line := uses.address(given.value)[0]) is not None
         }
-        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used, starts, group[0].of)
+        filled = self._filled({name: judge.turns(group, where, name) for name in names})
+        loaded = {name: one.maps for name, one in filled.items() if one is not None}
+        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used, starts, group[0].of, loaded)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         out = []
         for name in names:
             found = judge.turns(group, where, name)
             try:
-                one = self._operand(instruction, name, found, *chosen[name])
+                one = self._operand(instruction, name, found, *chosen[name], filled[name])
                 if name in crossed:
                     one = self._crossed(one, crossed[name], judge.turns(group, where, crossed[name].of))
             except LayoutError as error:
@@ -162,6 +177,17 @@ class _Making(Contents):
         if len(out) == 2 and (said_ := placed.overlap(out[0], out[1], bits)):
             out = [replace(one, missing=(said_, *one.missing), left=max(one.left, 1)) for one in out]
         return out
+
+    def _filled(self, turns: Mapping[str, list[judge.Turn]]) -> dict[str, Filled | None]:
+        """Operand → what the text's TMA loads fill of its first tile."""
+        begins: dict[str, dict[tuple[int, int], Linear]] = {}
+        for name, found in turns.items():
+            for turn in found:
+                line, _ = uses.address(turn.given.value)
+                if line is not None:
+                    begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
+        every = [line for lines in begins.values() for line in lines.values()]
+        return {name: self.loads.of(next(iter(begins.get(name, {}).values()), None), every) for name in turns}
 
     def _crossed(self, one: Operand, other: exchanged.Followed, own: list[judge.Turn]) -> Operand:
         """An operand that is given the other one's buffer. own: the turns of the operand it is named for."""
@@ -183,7 +209,8 @@ class _Making(Contents):
         value = self.given.get("operand", own).lower()
         if value not in ("a", "b"):
             raise LayoutError("bad_operand", f"operand is '{reading.shown(value)}'.", "Allowed: a, b.", "operand")
-        self._assume(Assumed("operand", "Operand of the descriptor", value, "the text does not say", ("a", "b")))
+        why = "as given" if "operand" in self.given else "the text does not say"
+        self._assume(Assumed("operand", "Operand of the descriptor", value, why, ("a", "b")))
         if value == own:
             return group
         return [_renamed(use, value) for use in group]
@@ -198,13 +225,14 @@ class _Making(Contents):
         value = self.given.get(key, "K").upper()
         if value not in ("K", "MN"):
             raise LayoutError("bad_major", f"{key} is '{reading.shown(value)}'.", "Allowed: K, MN.", key)
-        why = "the text has no imm-trans-" + name
+        why = "as given" if key in self.given else "the text has no imm-trans-" + name
         self._assume(Assumed(key, f"Major of {name.upper()}", value, why, ("K", "MN")))
         return value
 
     def _operand(
-        self, instruction: Instruction, name: str, found: list[judge.Turn], store: Store | None, why: str
-    ) -> Operand:
+        self, instruction: Instruction, name: str, found: list[judge.Turn], store: Store | None, why: str,
+        filled: Filled | None,
+    ) -> Operand:  # fmt: skip
         seen = view(instruction, name, self._major(found, name, instruction))
         rows, depth = judge.extents(found, seen)
         missing: list[str] = []
@@ -224,7 +252,7 @@ class _Making(Contents):
             missing.append(f"The layout of {store.name}, which holds {name.upper()}, {store.open}.")
             store = None
         elif store is not None:
-            made = tile(store, name, seen, rows, depth, self.given)
+            made = tile(store, name, seen, rows, depth, self.given, filled)
             if isinstance(made, Tile):
                 stored = made
                 for one in made.assumed:
@@ -235,11 +263,14 @@ class _Making(Contents):
                         whose = f"tensor map ‘{store.map.names[0].lstrip('&')}’"
                         one = replace(one, label=one.label.replace("the tensor map", whose))
                     self._assume(one)
-                    missing.append(f"{one.label} is open: {one.why}.")
+                    verb = "are" if one.label.startswith(("Boxes", "Bytes")) else "is"
+                    missing.append(f"{one.label} {verb} open: {one.why}.")
         elif why:
             missing.append(f"The text does not say how {name.upper()} is stored: {why}.")
         else:
             missing.append(f"The text does not say how {name.upper()} is stored: paste its tensor map or its layout.")
+        if store is not None and stored is not None and (choice := self._chosen(name, store, why)) is not None:
+            self._assume(choice)
         base, first_k = self._begin(found, name, seen, stored, store)
         pitfalls = self.code.warnings if self.code else ()
         by_tma = store is not None and store.map is not None
@@ -258,6 +289,9 @@ class _Making(Contents):
                     why = f"then every step is right but for imm-trans-{name}"
                     self._assume(replace(one, why=why) if one.key.startswith("inner.") else one)
                 steps = judged(stored)
+        spoilt = next((one for turn in found for one in self._warnings(turn) if one.code == "generic_pointer"), None)
+        if stored is not None and spoilt is not None:
+            steps = judge.spoilt(steps, spoilt)
         if stored is not None and any(step.verdict == "unknown" for step in steps):
             lies = stored.at(0, seen)
             side = "m" if name == "a" else "n"
@@ -281,6 +315,7 @@ class _Making(Contents):
             stages, max(min(len(found), judge.MOST_STEPS) - len(steps), int(bool(apart))),
             tuple(dict.fromkeys(n for t in found for p in t.given.value.pieces for n, _ in p.source.terms)),
             tuple(dict.fromkeys(self._piece_of([turn]) for turn in found[: judge.MOST_STEPS])),
+            self._of_storage(name, stored),
         )  # fmt: skip
 
     def _turned(
@@ -302,6 +337,28 @@ class _Making(Contents):
             return None
         return made if steps and all(step.verdict == "match" for step in steps) else None
 
+    def _warnings(self, turn: judge.Turn) -> list[Pitfall]:
+        """C's pitfalls in what a turn's descriptor is made of."""
+        piece = self._piece_of([turn])
+        return [one for n, builder in self.built if n == piece for one in builder.warnings]
+
+    def _of_storage(self, name: str, stored: Tile | None) -> tuple[Assumed, ...]:
+        """What an operand's storage rests on and the text does not say."""
+        base = self.assumed.get(f"base.{name}")
+        own = [*(stored.assumed if stored is not None else ()), *([base] if base else [])]
+        return tuple(one for one in own if one.of_storage)
+
+    def _chosen(self, name: str, store: Store, why: str) -> Assumed | None:
+        """That a tile lies as this map or layout says, where the text has others of another kind and names none."""
+        if why not in BY_ORDER:
+            return None
+        others = [one for one in self.stores if one.piece != store.piece and not one.alike(store)]
+        if not others:
+            return None
+        says = f"{why}; nothing in the text names it"
+        pieces_ = tuple(str(one.piece) for one in (store, *others))
+        return Assumed(f"storage.{name}", f"Storage of {name.upper()}, by its number,", str(store.piece), says, pieces_)
+
     def _base_of(self, found: list[judge.Turn], base: int | None) -> int:
         begins = judge.bases(found, self.symbols, False)
         return base if base is not None else begins.get((0, 0), 0)
@@ -315,25 +372,38 @@ class _Making(Contents):
         key = f"base.{name}"
         given = reading.number(self.given[key], key, 0, WINDOW_BYTES) if key in self.given else None
         first = found[0]
+        start = judge.bases(found, self.symbols, False).get((0, 0), 0)
         if first.use.computed or stored is None:
+            line, _ = uses.address(first.given.value)
             if given is not None:
                 self._assume(Assumed(key, f"{name.upper()}’s tile begins at", self.given[key], "as given"))
                 return given, 0
-            line = uses.address(first.given.value)[0]
             begins = store.begins if store is not None else None
             if begins is not None and line is not None and begins.terms == line.terms and begins != line:
                 return uses.evaluated(begins, self.symbols), 0
+            if stored is not None and begins is None and line is not None and not line.terms:
+                why = "the code spells the start out as a number"
+                self._assume(Assumed(key, f"{name.upper()}’s tile begins at", hex(start), why))
             return None, 0
-        start = judge.bases(found, self.symbols, False).get((0, 0), 0)
         mode = stored.at(0, seen).mode
         pattern = mode.pattern_bytes if mode.chunks > 1 else 16
         base = start // pattern * pattern if given is None else given
+        if given is None and stored.start is not None:  # the text says where the tile, or a stage of it, begins
+            past = base - stored.start
+            if not (past % stored.stage_bytes if stored.stage_bytes else past):
+                return base, self._first_k(start - base, seen, mode)
         why = f"the first start, {start:#x}, taken back to {pattern} bytes" if given is None else "as given"
+        if given is None and stored.start is not None:
+            why += f"; the layout says {stored.start:#x}"
         self._assume(Assumed(key, f"{name.upper()}’s tile begins at", hex(base), why))
-        past = start - base
+        return base, self._first_k(start - base, seen, mode)
+
+    @staticmethod
+    def _first_k(past: int, seen: View, mode: Mode) -> int:
+        """The K of a word whose start lies so many bytes past the tile's first one."""
         step = seen.k * seen.bits // 8
-        k = past // step * seen.k if seen.major == "K" and not past % step and past < mode.width_bytes else 0
-        return base, k
+        inside = seen.major == "K" and not past % step and past < mode.width_bytes
+        return past // step * seen.k if inside else 0
 
 
 def _renamed(use: Use, operand: str) -> Use:

@@ -80,8 +80,17 @@ async function turned() {
   if (chosen) await take(chosen);
 }
 
+/** What a person types is no longer taken from the word. */
+function given(name) {
+  const assumed = form.elements.assumed;
+  if (assumed) assumed.value = assumed.value.split(",").filter((one) => one !== name.replace(/^s_/, "")).join(",");
+}
+
 whenSettled(analyse);
-form.addEventListener("change", (event) => (event.target.name === "major" ? turned() : analyse()));
+form.addEventListener("change", (event) => {
+  given(event.target.name);
+  return event.target.name === "major" ? turned() : analyse();
+});
 form.addEventListener("submit", (event) => { event.preventDefault(); analyse(); });
 const plain = (event) => !event.ctrlKey && !event.metaKey && !event.shiftKey;
 form.addEventListener("click", (event) => {

@@ -55,6 +55,7 @@ class Making:
 
     python: bool
     unions: frozenset[str]
+    foreign: dict[str, str]
 
     def whole_number(self, value: Any) -> Int:
         found = number(value)

@@ -1,0 +1,152 @@
+"""The mistakes behind a capture's wrong steps: one cause a mistake, with the steps that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from layouts.descriptor import START
+from layouts.reading import listed
+
+if TYPE_CHECKING:
+    from layouts.capture.verify import Operand, Verdict, Verified
+
+# what is said where the data are not there, or lie in no known way: of one operand one of these explains the others
+_MEMORY = frozenset("slice_incomplete slice_not_in_memory layout_not_found reads_past_recorded".split())
+Fields = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One mistake. operands: whose steps are wrong for it; count, total: how many steps, and of how many; first: the
+    first of them; message: of that step; repairs: operand → (its word, the one that is right) there; folded: codes that
+    later steps were diagnosed with, which follow from it.
+    """
+
+    code: str
+    message: str
+    operands: tuple[str, ...]
+    count: int
+    total: int
+    first: Verdict
+    repairs: Mapping[str, tuple[int, int]]
+    folded: tuple[str, ...] = ()
+
+    @property
+    def whose(self) -> str:
+        return listed([name.upper() for name in self.operands])
+
+
+@dataclass(slots=True)
+class _Root:
+    """A cause of one operand while its steps are collected."""
+
+    code: str
+    message: str
+    fields: Fields
+    first: Verdict
+    operand: Operand
+    numbers: list[int] = field(default_factory=list)
+    folded: dict[str, None] = field(default_factory=dict)
+
+
+def causes(told: Verified) -> tuple[Cause, ...]:
+    """The causes of a capture's wrong steps, the first one first. Causes of A and B that are alike are one."""
+    totals = {name: sum(any(o.name == name for o in step.operands) for step in told.steps) for name in "ab"}
+    roots = {name: _roots(told.steps, name) for name in "ab"}
+    out: list[Cause] = []
+    left = list(roots["b"])
+    for root in roots["a"]:
+        alike = next((one for one in left if _alike(root, one)), None)
+        if alike is not None:
+            left.remove(alike)
+        out.append(_cause([root, *([alike] if alike else [])], totals["a"]))
+    out += [_cause([root], totals["b"]) for root in left]
+    return tuple(sorted(out, key=lambda one: one.first.number))
+
+
+def _alike(one: _Root, two: _Root) -> bool:
+    """Whether causes of A and B are told in one line: of one code and the same steps, and of one repair in words."""
+    worded = _fix(one.operand) is None or _fix(two.operand) is None
+    return one.code == two.code and one.numbers == two.numbers and (not worded or one.message == two.message)
+
+
+def _cause(roots: Sequence[_Root], total: int) -> Cause:
+    first = roots[0]
+    repairs = {
+        one.operand.name: (one.operand.word, fix)
+        for one in roots
+        if one.operand.word is not None and (fix := _fix(one.operand)) is not None
+    }
+    folded = tuple(dict.fromkeys(code for one in roots for code in one.folded))
+    names = tuple(one.operand.name for one in roots)
+    return Cause(first.code, first.message, names, len(first.numbers), total, first.first, repairs, folded)
+
+
+def _fix(one: Operand) -> int | None:
+    return next((cause.fix.word for cause in one.diagnoses if cause.fix is not None), None)
+
+
+def _roots(steps: Sequence[Verdict], name: str) -> list[_Root]:
+    """The causes of one operand."""
+    out: list[_Root] = []
+    starts: dict[object, tuple[int, int]] = {}  # of each warp: the step before's start, and how far it was wrong
+    for step in steps:
+        one = next((o for o in step.operands if o.name == name), None)
+        if one is None:
+            continue
+        who = step.record.block, step.record.warp
+        before = starts.get(who)
+        start = START.get(one.word) if one.word is not None else None
+        fields, away = _fields(one), _away(one)
+        if start is not None:
+            starts[who] = start, away
+        if one.ok:
+            continue
+        carried = before is not None and fields == {START.name} and away == before[1]
+        if not one.diagnoses:  # too many memories were looked at: the last cause known is the likeliest
+            for last in out[-1:]:
+                last.numbers.append(step.number)
+            continue
+        codes = {found.code: found.message for found in one.diagnoses}
+        known = [root for root in out if root.code in codes]
+        for root in known:
+            root.numbers.append(step.number)
+        left = fields - frozenset[str]().union(*(root.fields for root in known))
+        if known and not left:  # what else it is called follows from these
+            known[0].folded.update(dict.fromkeys(code for code in codes if code not in {r.code for r in known}))
+            continue
+        new = [code for code in codes if code not in {root.code for root in known}]
+        before_it = next(
+            (root for root in reversed(out) if left <= root.fields and _follows(root, step, carried)), None
+        )
+        if before_it is not None:
+            before_it.folded.update(dict.fromkeys(new))
+            before_it.numbers += [step.number] if step.number not in before_it.numbers else []
+            continue
+        out += [_Root(code, codes[code], left, step, one, [step.number]) for code in new]
+    return out
+
+
+def _follows(root: _Root, step: Verdict, carried: bool) -> bool:
+    """Whether a wrong step may follow from an earlier cause: it is one of the same line, or its start is wrong by as
+    much as in the step before.
+    """
+    one, two = root.first.record, step.record
+    return carried or (one.file, one.line) == (two.file, two.line)
+
+
+def _fields(one: Operand) -> Fields:
+    """What a repair changes; of data that are not there, or of registers, what they are diagnosed with."""
+    changed = next((cause.changes for cause in one.diagnoses if cause.changes), {})
+    if changed:
+        return frozenset(changed)
+    return frozenset("memory" if cause.code in _MEMORY else cause.code for cause in one.diagnoses)
+
+
+def _away(one: Operand) -> int:
+    """How far the start is from the right one, encoded."""
+    changed = next((cause.changes for cause in one.diagnoses if START.name in cause.changes), {})
+    given, needed = changed.get(START.name, (0, 0))
+    return needed - given

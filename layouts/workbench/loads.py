@@ -1,0 +1,136 @@
+"""Which parts of a tile the TMA loads of a text fill: a box lies where a call of the text puts it, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from layouts.reader.code.evaluate import Evaluation
+from layouts.reader.code.finding import Assembled, Made
+from layouts.reader.code.values import Address, Cell, Pointer, Term, number
+from layouts.reader.code.word import Int, Linear, Span
+
+_CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
+_OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)
+_ASM = re.compile(r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]]")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
+    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others.
+    """
+
+    to: Linear
+    maps: frozenset[str]
+    span: Span
+    loops: tuple[tuple[str, int | None], ...] = ()
+    endless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What the loads fill of one tile. offsets: where boxes begin, in bytes from the tile's first one; maps: the names
+    of what they load; open: whether they may fill more than is known.
+    """
+
+    offsets: frozenset[int]
+    maps: frozenset[str]
+    open: bool
+
+    def covers(self, needed: Collection[int]) -> bool:
+        return self.offsets.issuperset(needed)
+
+    def apart(self, count: int) -> int:
+        """The one distance between so many boxes; 0 where they have none, or are more or fewer."""
+        first = sorted(self.offsets)
+        steps = {later - one for one, later in pairwise(first)}
+        return steps.pop() if len(first) == count and first[0] == 0 and len(steps) == 1 else 0
+
+
+class Loads:
+    """The TMA loads of a text."""
+
+    def __init__(self, code: Evaluation | None) -> None:
+        self.all = list(_loads(code)) if code else []
+
+    def of(self, base: Linear | None, others: Iterable[Linear]) -> Filled | None:
+        """What they fill of the tile that begins at `base`; None where no call is seen to fill it. others: where other
+        tiles and stages begin.
+        """
+        if base is None or not base.terms:
+            return None
+        terms = dict(base.terms)
+        behind = [one.const - base.const for one in others if one.terms == base.terms and one.const > base.const]
+        end = min(behind, default=1 << 40)
+        found: list[tuple[int, Load]] = []
+        unclear = False
+        for load in self.all:
+            own = dict(load.to.terms)
+            off = load.to.const - base.const
+            if own == terms and 0 <= off < end:
+                found.append((off, load))
+            elif own != terms and own.items() >= terms.items():
+                unclear = True  # each warp or block fills a part of its own
+        if not found:
+            return None
+        first = frozenset(name for off, load in found if not off for name in load.maps)
+        own_map = [(off, load) for off, load in found if not first or not load.maps or first & load.maps]
+        of_call: dict[object, set[int]] = {}
+        for off, load in own_map:
+            if load.endless:
+                of_call.setdefault((load.span, load.loops), set()).add(off)
+        unclear = unclear or any(len(offsets) > 1 for offsets in of_call.values())
+        return Filled(frozenset(off for off, _ in own_map), first, unclear)
+
+
+def _loads(code: Evaluation) -> Iterator[Load]:
+    for made in code.made:
+        if _CALL.search(made.term.head) and not _OTHER.search(made.term.head):
+            yield from _of_call(made, code.endless)
+    for ran in code.assembled:
+        if (load := _of_assembly(ran, code.endless)) is not None:
+            yield load
+
+
+def _of_call(made: Made, endless: Collection[str]) -> Iterator[Load]:
+    """A call without a body: each of its addresses may be the destination, and only one is in a tile."""
+    maps = {name for value in made.term.arguments for name in _names(value)}
+    for value in made.term.arguments:
+        own = number(value) if isinstance(value, Pointer | Int) else None
+        if own is not None and own.plain is not None and own.plain.terms:
+            yield _load(own.plain, maps, made.term.span, made.loops, endless)
+
+
+def _of_assembly(ran: Assembled, endless: Collection[str]) -> Load | None:
+    """PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
+    found = _ASM.search(ran.text)
+    if found is None or int(found[1]) >= len(ran.given):
+        return None
+    value = ran.given[int(found[1])][1]
+    line = value.plain if value is not None else None
+    if line is None or not line.terms:
+        return None
+    words = (own.plain for kind, own, _ in ran.given if "l" in kind and own is not None)
+    maps = {name for own in words if own is not None for name, _ in own.terms}
+    return _load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
+
+
+def _load(
+    to: Linear, maps: Iterable[str], span: Span, loops: Iterable[tuple[str, Int]], endless: Collection[str]
+) -> Load:
+    known = tuple((name, value.known) for name, value in loops if name not in endless)
+    own = frozenset(maps) - {name for name, _ in to.terms}
+    return Load(to, own, span, known, any(name in endless for name, _ in loops))
+
+
+def _names(value: object) -> Iterator[str]:
+    """What an argument that may be a tensor map is called."""
+    if isinstance(value, Address) and isinstance(value.place, Cell):
+        yield value.place.name
+        if isinstance(value.place.value, Term):
+            yield value.place.value.text
+    elif isinstance(value, Pointer):
+        yield from (name for name, _ in value.base.terms)

@@ -1,0 +1,139 @@
+"""Calls that are written one after the other: one call is one K step of both operands."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from layouts.workbench.uses import Use, names
+
+Span = tuple[int, int]
+Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
+# what stands between two calls that do not follow one another in every case, or not in one sum
+_BREAKS = re.compile(
+    r"[{}#?]|\b(?:else|if|for|while|do|switch|case|goto|return)\b|wait|sync|commit|barrier|fence", re.I
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_CALL = re.compile(r"[\w:]+\s*(?:<[^;{}]{0,400}>)?\s*\(")
+_SUM = re.compile(r'"\+[frd]"\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)')
+_NO_SUM = re.compile(r"desc|smem|shared|&|^[\d\s+*/().'uUlL]*$|^(?:true|false)$", re.I)
+
+
+def k_steps(uses: Sequence[Use], text: str) -> dict[int, tuple[Run, int]]:
+    """number of a use → (its run, its place there), of calls that are a K step each though an address of theirs is that
+    of an earlier one: what else would make it the next tile of M or N, or the same step again.
+    """
+    out: dict[int, tuple[Run, int]] = {}
+    for run in _runs(uses, text):
+        own = [uses[n] for n in run]
+        if _one_sum(own, text):
+            key: Run = (own[0].loops, own[0].site)
+            out.update({n: (key, at) for at, n in enumerate(run)})
+    return out
+
+
+def _runs(uses: Sequence[Use], text: str) -> Iterator[list[int]]:
+    """The numbers of uses that follow one another in one block, without anything between them but statements."""
+    run: list[int] = []
+    for n, use in enumerate(uses):
+        if run and _follows(uses[run[-1]], use, text):
+            run.append(n)
+            continue
+        if len(run) > 1:
+            yield run
+        run = [n]
+    if len(run) > 1:
+        yield run
+
+
+def _follows(one: Use, two: Use, text: str) -> bool:
+    if one.loops != two.loops or not one.computed or not two.computed or set(one.given) != set(two.given):
+        return False
+    apart = _apart(one, two)
+    if apart is None:
+        return False
+    (_, end), (first, _) = apart
+    return end <= first and not _BREAKS.search(_COMMENT.sub(" ", text[end:first]))
+
+
+def _apart(one: Use, two: Use) -> tuple[Span, Span] | None:
+    """The statements in which the ways to two uses part, None where they do not, or are of another depth."""
+    if len(one.site) != len(two.site):
+        return None
+    ways = (*one.site[1:], one.site[0]), (*two.site[1:], two.site[0])  # outermost first
+    for left, right in zip(*ways, strict=True):
+        if left != right:
+            return (left, right) if isinstance(left, tuple) and isinstance(right, tuple) else None
+    return None
+
+
+def _one_sum(run: Sequence[Use], text: str) -> bool:
+    """Whether the calls add to one accumulator, a K step each: they are given the same one or, where the text does not
+    show it, repeat addresses as no tiles of M and N would.
+    """
+    pairs = [tuple(sorted((name, str(given.value)) for name, given in use.given.items())) for use in run]
+    counts = Counter(pairs)
+    again = set(counts.values())
+    half = len(pairs) // 2
+    if len(again) == 1 and counts[pairs[0]] > 1 and half > 1 and pairs[:half] == pairs[half:]:
+        return False  # the whole sequence once more
+    same = _same_sums(run, text)
+    if same is not None:
+        return same
+    if len(counts) < len(pairs):
+        return True
+    # every address of A with every one of B: tiles of M or N, unless each occurs once
+    for name in run[0].given:
+        often = Counter(str(use.given[name].value) for use in run)
+        if len(set(often.values())) > 1:
+            return True
+    return False
+
+
+def _same_sums(run: Sequence[Use], text: str) -> bool | None:
+    """Whether the calls are given one accumulator, as their text shows; None where it does not."""
+    first, *rest = run
+    spans = [apart for use in rest if (apart := _apart(first, use)) is not None]
+    if len(spans) < len(rest):
+        return None
+    said = [text[slice(*span)] for span in (spans[0][0], *(two for _, two in spans))]
+    sums = [tuple(" ".join(one.split()) for one in _SUM.findall(one)) for one in said]
+    if all(sums):
+        return len(set(sums)) == 1
+    given = [_arguments(one) for one in said]
+    if len({len(one) for one in given}) != 1:
+        return None
+    buffers = {name for use in run for own in use.given.values() for name in names(own.value)}
+    written = {text[slice(*own.span)] for use in run for own in use.given.values()}
+    kept = [
+        texts
+        for texts in zip(*given, strict=True)
+        if not any(_NO_SUM.search(one) or one in written or _names_in(one) & buffers for one in texts)
+    ]
+    return all(len(set(texts)) == 1 for texts in kept) if kept else None
+
+
+def _names_in(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w*", text))
+
+
+def _arguments(call: str) -> list[str]:
+    """The arguments of a call as they are written."""
+    found = _CALL.match(call.lstrip())
+    if found is None:
+        return []
+    out, deep, last = [], 0, 0
+    inside = call.lstrip()[found.end() :]
+    for at, letter in enumerate(inside):
+        if letter in "([{":
+            deep += 1
+        elif letter in ")]}":
+            deep -= 1
+            if deep < 0:
+                out.append(inside[last:at].strip())
+                break
+        elif letter == "," and not deep:
+            out.append(inside[last:at].strip())
+            last = at + 1
+    return out

@@ -1,0 +1,65 @@
+"""Two operands side by side: where every element is held, and how often."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.compare.facts import compare
+from app.main import create_app
+from layouts import find
+from layouts.view import Grid
+from tests.client import Client
+
+MMA, WMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wmma.load.a.sync.aligned.row.m16n16k16.f16"
+
+
+def operand(ptx: str, name: str):  # type: ignore[no-untyped-def]
+    return find(ptx).operand(name)
+
+
+def test_an_element_that_one_side_holds_twice_is_no_same_layout() -> None:
+    """wmma's A of m16n16k16 holds every element twice, mma's A once: PTX ISA 9.7.15.4, measured on an H100."""
+    told = compare(operand(MMA, "a"), operand(WMMA, "a"))
+    assert (told.copies.left, told.copies.right) == (1, 2) and not told.same
+    assert told.other_count + told.other_lane + told.other_value == told.total
+    turned = compare(operand(WMMA, "a"), operand(MMA, "a"))
+    assert (turned.copies.left, turned.other_count) == (2, told.other_count)
+    assert (turned.moved == told.moved).all()
+
+
+@pytest.mark.parametrize(
+    ("ptx", "name"), [(MMA, "a"), (MMA, "d"), (WMMA, "a"), ("ldmatrix.m8n8.x4.shared.b16", "data")]
+)
+def test_an_operand_is_the_same_as_itself(ptx: str, name: str) -> None:
+    told = compare(operand(ptx, name), operand(ptx, name))
+    assert told.same and not told.moved.any()
+
+
+def test_the_verdict_is_that_of_sets_of_places() -> None:
+    """Element by element, from the grids alone: pairs of both sides, lanes of both sides."""
+    left = operand(MMA, "a")
+    for one, two in ((left, operand(WMMA, "a")), (operand(WMMA, "a"), left), (left, left)):
+        told = compare(one, two)
+        a, b = Grid(one), Grid(two)
+        for row in range(a.rows):
+            for col in range(a.cols):
+                held = [set(zip(g.thread[row, col].tolist(), g.value[row, col].tolist(), strict=True)) for g in (a, b)]
+                lanes = [{lane for lane, _ in pairs} for pairs in held]
+                wanted = (
+                    0 if held[0] == held[1]
+                    else 3 if held[0] < held[1] or held[1] < held[0]
+                    else 2 if lanes[0] != lanes[1]
+                    else 1
+                )  # fmt: skip
+                assert told.moved[row, col] == wanted, (row, col)
+
+
+def test_the_page_says_how_often_each_side_holds_an_element() -> None:
+    client = Client(create_app())
+    page = " ".join(client.get("/compare", params={"left": f"{MMA}/a", "right": f"{WMMA}/a"}).text.split())
+    assert "The same layout" not in page
+    assert "On the left each element is held once, on the right twice." in page
+    same = client.get("/compare", params={"left": f"{WMMA}/a", "right": f"{WMMA}/a"}).text
+    assert "The same layout" in same and "is held" not in same
+    told = client.get("/api/v1/compare", params={"left": f"{MMA}/a", "right": f"{WMMA}/a"}).json()
+    assert told["copies"] == {"left": 1, "right": 2}
