@@ -117,3 +117,11 @@ def test_a_kernel_with_a_forgotten_step_is_told_where(wrong: str) -> None:
     code = kernel("one_stage", ("&sA[2 * 16], &sB[2 * 16]", wrong))
     found = check(code).findings
     assert found and {line_of(code, one.span[0]).strip() for one in found} == {f"wgmma_n64<1, 0, 0>(d, {wrong});"}
+
+
+def test_two_by_two_tiles_are_tiles_however_the_accumulator_is_written() -> None:
+    """An excerpt that writes one name for all accumulators: each address of A meets each of B."""
+    calls = [("acc", 64 * 64 * m, 64 * 64 * n) for m in range(2) for n in range(2)]
+    code = text("call", calls, rows=128).replace("{64, 64}", "{64, 128}").replace("bf16 sB[64 ", "bf16 sB[128 ")
+    made = bench(code)
+    assert made.verdict == "match" and {step.k for one in made.operands for step in one.steps} == {0}

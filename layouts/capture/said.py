@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from layouts.bits import hex_word
 from layouts.capture.causes import causes
 from layouts.capture.known import NONE, SEVERAL
-from layouts.causes import title
+from layouts.causes import TITLES
 from layouts.reading import listed
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def cause_line(one: Cause) -> str:
     """One mistake in a line: whose, how many steps, the first one's line, what it is and what repairs it."""
     steps = f"{one.count:,} of {one.total:,} steps" if one.total > 1 else "the step"
     said = f"{one.whose}: {steps}, first step {one.first.index} at {one.first.record.where}"
-    return f"{said}. {title(one.code)} ({one.code}). {_repair(one)}"
+    return f"{said}. {TITLES.get(one.code, 'Other elements are read')} ({one.code}). {_repair(one)}"
 
 
 def _repair(one: Cause) -> str:

@@ -139,7 +139,7 @@ def _unrolled(
         place = same[0][1]
         known = [lines.get(name) for lines, p in same]
         count = len(set(map(str, known)))
-        return (place.k, count, n) if name == "a" else (place.k, m, count)
+        return (place.k, count, place.n) if name == "a" else (place.k, place.m, count)
     return k, _nearest(before, own, "a", m), _nearest(before, own, "b", n)
 
 

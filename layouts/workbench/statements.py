@@ -78,17 +78,16 @@ def _one_sum(run: Sequence[Use], text: str) -> bool:
     half = len(pairs) // 2
     if len(again) == 1 and counts[pairs[0]] > 1 and half > 1 and pairs[:half] == pairs[half:]:
         return False  # the whole sequence once more
+    often = [set(Counter(str(use.given[name].value) for use in run).values()) for name in run[0].given]
+    if len(counts) == len(pairs) and len(often) > 1 and all(len(own) == 1 and own != {1} for own in often):
+        return False  # each address of A with each of B: tiles of both, however the accumulators are written
     same = _same_sums(run, text)
     if same is not None:
         return same
     if len(counts) < len(pairs):
         return True
     # every address of A with every one of B: tiles of M or N, unless each occurs once
-    for name in run[0].given:
-        often = Counter(str(use.given[name].value) for use in run)
-        if len(set(often.values())) > 1:
-            return True
-    return False
+    return any(len(own) > 1 for own in often)
 
 
 def _same_sums(run: Sequence[Use], text: str) -> bool | None:
