@@ -63,7 +63,8 @@ class Assigning:
                 old = self.uninitialised(place, one.span)
             sign = one.op * 2 if one.step else f"{one.op}="
             given = None if one.step else value
-            own = self.operator(sign, place if isinstance(place, Part) else old, given, one)
+            left = place if isinstance(place, PLACES) and not isinstance(old, Object) else old
+            own = self.operator(sign, left, given, one)
             if own is not None:
                 return own.place if isinstance(own, Referred) else own
             declared = tree.Other("", span=place.span) if isinstance(place, Cell) and one.op in "|+^" else None

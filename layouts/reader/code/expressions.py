@@ -37,6 +37,7 @@ from layouts.reader.code.values import (
     short,
 )
 from layouts.reader.code.word import Int, Linear, Span, free
+from layouts.reader.code.writes import used_names
 
 MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
@@ -396,20 +397,3 @@ def _snapshot(value: Any, deep: int = 0) -> Any:
 def _lowest(value: int) -> int:
     """A literal's lowest bit where it is clearly a mask put in place (0x4000…), else 0."""
     return (value & -value).bit_length() - 1 if value >= 1 << 32 else 0
-
-
-def used_names(function: tree.Function) -> set[str]:
-    """Every name that a function's body uses."""
-    out: set[str] = set()
-    waiting: list[Any] = [function.body]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, tuple):
-            waiting.extend(one)
-        elif isinstance(one, tree.Deferred):
-            waiting.append(one.make())
-        elif isinstance(one, tree.Node):
-            if isinstance(one, tree.Name | tree.Type) and one.path:
-                out.add(one.path[0][0])
-            waiting.extend(getattr(one, slot) for slot in type(one).__slots__ if slot != "span")
-    return out

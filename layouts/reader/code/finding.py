@@ -72,6 +72,8 @@ class Assembled:
     order: int
     around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
 
+_OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!]{1,3})")
+
 
 class Finding:
     """The records of one evaluation."""
@@ -94,6 +96,9 @@ class Finding:
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
+        self.escaped: dict[int, Any] = {}  # places that functions without a body may have kept the address of
+        self.globals_lost = False  # whether one was called, which may have written any variable of a namespace
+        self.overloaded = frozenset(_OPERATOR.findall(text))
         self.enumerations: dict[str, Any] = {}  # the scopes that enumerations are in, by name
         self.instances: list[Any] = []  # templates that are being made
         self.memory: dict[Any, Any] = {}  # what stands behind pointers to no variable of the text

@@ -12,7 +12,7 @@ from typing import Any
 from layouts.c_integers import BOOL, INT, ULONG, IntegerType, enumeration_type, of_enumerators
 from layouts.reader.code import tree
 from layouts.reader.code.assembling import Assembling
-from layouts.reader.code.calling import is_move
+from layouts.reader.code.calling import is_move, reachable
 from layouts.reader.code.expressions import Expressions
 from layouts.reader.code.lookup import find_in, find_name, open_namespace
 from layouts.reader.code.loops import Loops
@@ -457,6 +457,13 @@ class Machine(Expressions, Loops, Assembling):
             place = value
         elif isinstance(one.value, tree.Items):
             place = self.initial(one.value, replace(kind, reference=""), scope, one.name)
+        if isinstance(place, Term) and isinstance(one.value, tree.Call) and not kind.const:  # perhaps an argument
+            given = [self.place(a, scope) for a in one.value.arguments if isinstance(a, tree.Name | tree.Member)]
+            for found in (found for found in given if isinstance(found, PLACES)):
+                place = Split("?", found, place) if isinstance(place, PLACES) else found
+            if isinstance(place, PLACES):
+                scope.names[one.name] = Blurred(place)
+                return
         made = self.converted(place, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else place
         scope.names[one.name] = Cell(self.copied(made), None, one.name, one.span, len(self.frames), kind.const)
 
@@ -748,6 +755,8 @@ class Machine(Expressions, Loops, Assembling):
             found = find_name(scope, name)[0]
             if isinstance(found, PLACES):
                 self.forget(found, integers=True)
+                for place in reachable(found):
+                    self.forget(place, integers=True)
 
     def forget(self, place: Any, integers: bool = False, quiet: bool = False) -> None:
         """Make what a place holds unknown; integers: leave pointers and what is known by its name alone; quiet: what
@@ -818,6 +827,9 @@ class Machine(Expressions, Loops, Assembling):
     def forget_globals(self) -> None:
         """Forget what every function may write: variables of namespaces and static ones that are not constant."""
         seen: set[int] = set()
+        self.globals_lost = True
+        for place in list(self.escaped.values()):
+            self.forget(place, integers=True)
         waiting = [self.globals]
         while waiting:
             scope = waiting.pop()
@@ -825,17 +837,25 @@ class Machine(Expressions, Loops, Assembling):
                 continue
             seen.add(id(scope))
             for value in scope.names.values():
-                if isinstance(value, Cell) and not value.const:
-                    self._forget_cell(value, True)
+                if isinstance(value, Cell):
+                    self._forget_lasting(value)
                 elif isinstance(value, Namespace):
                     waiting.append(value.scope)
         for cell in self.lasting.values():
-            self._forget_cell(cell, True)
+            self._forget_lasting(cell)
         for made in self.records.values():
             if isinstance(made, Record):
                 for value in made.scope.names.values():
-                    if isinstance(value, Cell) and not value.const:
-                        self._forget_cell(value, True)
+                    if isinstance(value, Cell):
+                        self._forget_lasting(value)
+
+    def _forget_lasting(self, cell: Cell) -> None:
+        """Forget a variable that every function sees, and what can be reached from it."""
+        for place in reachable(cell.value):
+            self.forget(place, integers=True)
+        if not cell.const:
+            aims = isinstance(cell.value, Address) or (isinstance(cell.value, Pointer) and cell.value.array is not None)
+            self._forget_cell(cell, not aims)
 
     def fresh(self, name: str) -> str:
         """A name for a value that is not known and may differ from all before."""

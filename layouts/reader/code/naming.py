@@ -203,8 +203,10 @@ class Naming(Making):
             if kind is not None and member.type and member.type.name != "auto":
                 value = self.converted(value, kind, member.span, name)
             found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
-            if member.static and self.outlives(member):
+            if (member.static or member.owner) and self.outlives(member):
                 self.earlier(found)
+            if (member.static or member.owner) and not member.const and self.globals_lost:
+                self.forget(found, integers=True)
         return found
 
     # types -----------------------------------------------------------------------------------------------------------
@@ -458,6 +460,8 @@ class Naming(Making):
 
     # given by the classes below
     misread: bool
+    globals_lost: bool
+    forget: Any
     define: Any
     this_of: Any
     copied: Any

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layouts.c_integers import promoted
+from layouts.c_integers import INT, promoted
 from layouts.reader.code import tree
 from layouts.reader.code.templates import fits_pattern, same_type
 from layouts.reader.code.values import Kind
 
-EXACT, PROMOTED, CONVERTED, USER, ELLIPSIS = range(5)
+EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # [over.ics.rank] 4.2: an enum's own type first
 UNKNOWN = -1  # a rank that is not known
 _FLOATING = ("float", "double")
 
@@ -116,6 +116,9 @@ def _number_rank(given: Kind, kind: Kind) -> int | None:
             return EXACT
         if getattr(kind.whole, "enumeration", "") or getattr(given.whole, "scoped", False):
             return None
+        narrow = given.whole.underlying if given.whole.bits < INT.bits else None  # only a fixed one is
+        if narrow == kind.whole:
+            return UNDERLYING
         return PROMOTED if promoted(given.whole) == kind.whole else CONVERTED
     floating = [k.name in _FLOATING for k in (given, kind)]
     if all(floating):

@@ -286,6 +286,8 @@ class Places:
     def store_memory(self, place: Deref, value: Any, span: Span) -> None:
         """Write through a pointer to no variable; what other pointers of the same name may mean is forgotten."""
         self.written_memory = True
+        for escaped in list(self.escaped.values()):
+            self.forget(escaped, integers=True)
         pointer = place.pointer
         key = self._memory_key(pointer)
         for other, (apart, cell) in list(self.memory.items()):
