@@ -67,6 +67,9 @@ class Calls:
         target, name, templates = self._called(function, scope, named)
         if isinstance(target, PLACES):
             target = self.load(target, function)
+            if isinstance(target, Closure) and not self.python and _is_set(target):  # its type chose one of these
+                self.forget_call(self.arguments(one, scope), target)
+                return Term(self.fresh(self.words(one)), span=one.span)
         if self.python:
             return self._python_call(one, target, name, templates, named, scope)
         if name == "get" and templates and len(one.arguments) == 1 and not isinstance(target, Closure):
@@ -79,7 +82,7 @@ class Calls:
         if isinstance(target, Either):
             return self._call_either(one, target, arguments, named, scope)
         if isinstance(target, Closure):
-            target = _declared_before(target, one.span[0])
+            target = declared_before(target, one.span[0])
         if target is None or isinstance(target, Closure):
             target = self._with_associated(target, name, function, arguments)
         if isinstance(target, Closure):
@@ -887,7 +890,7 @@ class Calls:
         """The operators outside classes that may be meant for some operands; None where there is none. Where one that
         the lookup by the operands' types does not find may be meant, they have no body.
         """
-        closure = _declared_before(closure, at.span[0])
+        closure = declared_before(closure, at.span[0])
         counted = [f for f in closure.functions if accepts_count(f, len(operands))]
         fitting = [f for f in counted if self._may_fit(closure, f, operands)]
         if not fitting:
@@ -1068,7 +1071,7 @@ class Calls:
         return [Term(name or str(value))], False
 
 
-def _declared_before(closure: Closure, at: int) -> Closure:
+def declared_before(closure: Closure, at: int) -> Closure:
     """The functions of a namespace that are declared before a place; all where none is."""
     if len(closure.functions) < 2 or not at:
         return closure
@@ -1076,6 +1079,13 @@ def _declared_before(closure: Closure, at: int) -> Closure:
     if not kept or len(kept) == len(closure.functions):
         return closure
     return replace(closure, functions=tuple(kept), homes=tuple(closure.home(f) for f in kept))
+
+
+def _is_set(closure: Closure) -> bool:
+    """Whether what a variable holds is a set of overloads or a template, and no lambda."""
+    if closure.captured is not None or closure.this is not None:
+        return False
+    return len(closure.functions) > 1 or bool(closure.functions[0].templates and closure.templates is None)
 
 
 def _defaults_of_another(closure: Closure, function: tree.Function, count: int) -> bool:

@@ -393,6 +393,8 @@ class Lowering(Expressions):
         yield tree.Assembly(
             code, tuple(operands), tuple(names), tuple(clobbered), ptx_text, "volatile" in words, span=self.span(node)
         )
+        if "goto" in words:
+            yield tree.Unread("goto", span=self.span(node))
 
     # types -----------------------------------------------------------------------------------------------------------
 

@@ -200,6 +200,9 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
             case tree.Table(items=items):
                 return {self.key(self.value(k, scope)): self.value(v, scope) for k, v in items}
             case tree.Other(text=text):
+                if _ACTS.search(text) and not self.python:  # ({ … }), and what else is not evaluated
+                    self.forget_names(text, scope)
+                    self.forget_globals()
                 return Term(text, span=one.span)
             case _:
                 return Term(self.words(one), span=one.span)
@@ -374,6 +377,9 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
 
     execute: Any
     merge: Any  # given by Machine
+
+
+_ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
 
 
 def pointer_like(base: Linear) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from layouts.c_integers import BOOL, INT, ULONG, IntegerType, enumeration_type, of_enumerators
 from layouts.reader.code import tree
 from layouts.reader.code.assembling import Assembling
-from layouts.reader.code.calling import is_move, reachable
+from layouts.reader.code.calling import declared_before, is_move, reachable
 from layouts.reader.code.expressions import Expressions
 from layouts.reader.code.lookup import find_in, find_name, open_namespace
 from layouts.reader.code.loops import Loops
@@ -311,8 +311,9 @@ class Machine(Expressions, Loops, Assembling):
         if found is None:
             return
         known = scope.names.get(name)
-        if isinstance(found, Closure) and isinstance(known, Closure):
-            found = known.joined(found)
+        if isinstance(found, Closure):
+            found = declared_before(found, one.span[0])
+            found = known.joined(found) if isinstance(known, Closure) else found
         scope.names[name] = found
         owner = self.resolve(one.path[:-1], scope) if len(one.path) > 1 else None
         if isinstance(owner, Namespace) and isinstance(found, Kind):
@@ -757,6 +758,8 @@ class Machine(Expressions, Loops, Assembling):
                 self.forget(found, integers=True)
                 for place in reachable(found):
                     self.forget(place, integers=True)
+            elif isinstance(found, Template | Namespace):  # a static member of it, an instance of it
+                self.forget_globals()
 
     def forget(self, place: Any, integers: bool = False, quiet: bool = False) -> None:
         """Make what a place holds unknown; integers: leave pointers and what is known by its name alone; quiet: what
@@ -844,7 +847,9 @@ class Machine(Expressions, Loops, Assembling):
         for cell in self.lasting.values():
             self._forget_lasting(cell)
         for made in self.records.values():
-            if isinstance(made, Record):
+            if isinstance(made, Cell):
+                self._forget_lasting(made)
+            elif isinstance(made, Record):
                 for value in made.scope.names.values():
                     if isinstance(value, Cell):
                         self._forget_lasting(value)

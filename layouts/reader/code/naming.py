@@ -203,9 +203,9 @@ class Naming(Making):
             if kind is not None and member.type and member.type.name != "auto":
                 value = self.converted(value, kind, member.span, name)
             found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
-            if (member.static or member.owner) and self.outlives(member):
+            if self.outlives(member):
                 self.earlier(found)
-            if (member.static or member.owner) and not member.const and self.globals_lost:
+            if not member.const and self.globals_lost:
                 self.forget(found, integers=True)
         return found
 
@@ -356,7 +356,7 @@ class Naming(Making):
         """An instance of a variable template."""
         made: Cell | None = self.records.get(key)
         if made is None:
-            made = self.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=True)
+            made = self.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=decl.const)
             if len(self.instances) > MOST_INSTANCES:
                 return made
             self.instances.append(key)
@@ -364,6 +364,8 @@ class Naming(Making):
                 inner.names[decl.name] = Later(replace(decl, templates=()), inner)
                 self.records[key] = self.forced(inner, decl.name)
                 made.value, made.kind = self.records[key].value, self.records[key].kind
+                if not made.const and self.globals_lost:
+                    self.forget(made, integers=True)
             finally:
                 self.instances.pop()
         return made

@@ -212,6 +212,9 @@ def _binding(argument: Argument, one: Kind | None, two: Kind | None) -> int:
     """1 where the first parameter binds an argument better than the second, -1 the other way round, else 0."""
     if one is None or two is None:
         return 0
+    nearer = _nearer(argument.kind, one, two)
+    if nearer:
+        return nearer
     if one.pointers == 1 == two.pointers and one.const != two.const:
         return 1 if not one.const else -1  # of a pointer to what is not const
     if not one.reference or not two.reference:
@@ -221,6 +224,20 @@ def _binding(argument: Argument, one: Kind | None, two: Kind | None) -> int:
     if one.const != two.const and not one.pointers:
         return 1 if not one.const else -1
     return 0
+
+
+def _nearer(given: Kind | None, one: Kind, two: Kind) -> int:
+    """1 where an object's or pointer's class is converted to a nearer base by the first of two types, -1 by the second:
+    [over.ics.rank] 4.4.
+    """
+    mine, other = one.record, two.record
+    if given is None or given.record is None or mine is other or one.pointers != given.pointers:
+        return 0
+    if mine is None or not given.record.descends(mine):
+        return -1 if other is not None and two.pointers and one.name == "void" and given.record.descends(other) else 0
+    if other is None:
+        return 1 if one.pointers and two.name == "void" else 0
+    return 1 if mine.descends(other) else -1 if other.descends(mine) else 0
 
 
 def _more_special(one: tree.Function, two: tree.Function) -> bool:

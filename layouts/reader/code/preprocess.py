@@ -111,6 +111,7 @@ class _Run:
         self.chosen = chosen
         self.macros: dict[str, Macro] = dict(own.given)
         self.undefined = set(own.undefined)
+        self.pushed: dict[str, list[tuple[Macro | None, bool]]] = {}
         self.doubtful: set[str] = set()  # macros that a condition which is left out defines
         self.expander = Expander(self.macros, own.steps)
         self.out: list[str] = []
@@ -191,8 +192,23 @@ class _Run:
                 self.doubtful.discard(one.rest[0].text)
                 if self._leaves_out:
                     self.doubtful.add(one.rest[0].text)
+            case "pragma" if self.reads and len(one.rest) > 2 and one.rest[0].text in ("push_macro", "pop_macro"):
+                self._keep_macro(one.rest[2].text.strip('"'), one.rest[0].text == "push_macro")
             case "error" if self.reads and (not self.opened or self.opened[-1].matters):
                 self.failed = True
+
+    def _keep_macro(self, name: str, push: bool) -> None:
+        """Keep a macro's definition, or bring the one back that was kept last."""
+        if push:
+            self.pushed.setdefault(name, []).append((self.macros.get(name), name in self.undefined))
+        elif self.pushed.get(name):
+            macro, undefined = self.pushed[name].pop()
+            self.macros.pop(name, None)
+            self.undefined.discard(name)
+            if macro is not None:
+                self.macros[name] = macro
+            elif undefined:
+                self.undefined.add(name)
 
     @property
     def _leaves_out(self) -> bool:
