@@ -252,9 +252,10 @@ def _evaluated(
         share = max(budget * MOST_STEPS // BUDGET, machine.left // (len(entries) - n))
         rest = max(machine.left - share, 0)
         machine.left -= rest
-        for cell, value in earlier:
-            cell.value = machine.unshared(value)
-        machine.lasting.clear()
+        machine.begins = function.name == "main" and owner is None and home is machine.globals
+        for cell, first, value in earlier:
+            cell.value = machine.unshared(first if machine.begins else value)
+        machine.forget_entry()
         try:
             _enter(machine, function, owner, home)
         except (BudgetError, RecursionError):
@@ -273,15 +274,15 @@ def _evaluated(
     )  # fmt: skip
 
 
-def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any]]:
-    """Global variables that some function may have written before another is run, each with an unknown value; what
-    loose lines use is a variable of theirs.
+def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
+    """Global variables that some function may have written before another is run, each with its first value, which main
+    finds, and an unknown one; what loose lines use is a variable of theirs.
     """
     loose = " ".join(
         machine.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declare))
     )
     own = set(_WORDS.findall(loose))
-    out: list[tuple[Cell, Any]] = []
+    out: list[tuple[Cell, Any, Any]] = []
     waiting, seen = [machine.globals], set()
     while waiting:
         scope = waiting.pop()
@@ -292,8 +293,9 @@ def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[C
             if isinstance(cell, Namespace):
                 waiting.append(cell.scope)
             elif isinstance(cell, Cell) and not cell.const and name not in own and machine.may_be_written(name):
+                first = machine.unshared(cell.value)
                 machine.earlier(cell)
-                out.append((cell, cell.value))
+                out.append((cell, first, cell.value))
     return out
 
 

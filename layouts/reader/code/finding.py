@@ -97,6 +97,8 @@ class Finding:
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
         self.escaped: dict[int, Any] = {}  # places that functions without a body may have kept the address of
+        self.begins = False  # whether main is run, before which nothing was
+        self.statics: list[tuple[dict[Any, Any], Any, Any]] = []  # static members that were made: where, and from what
         self.globals_lost = False  # whether one was called, which may have written any variable of a namespace
         self.overloaded = frozenset(_OPERATOR.findall(text))
         self.enumerations: dict[str, Any] = {}  # the scopes that enumerations are in, by name

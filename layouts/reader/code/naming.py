@@ -192,6 +192,8 @@ class Naming(Making):
         if isinstance(found, Later):
             scope.names[name] = Cell(Term(name), name=name)
             member = found.decl
+            if not member.const:
+                self.statics.append((scope.names, name, found))
             kind = self.kind(member.type, found.scope) if member.type else None
             inner = Scope(found.scope)
             if member.value is not None:
@@ -357,6 +359,8 @@ class Naming(Making):
         made: Cell | None = self.records.get(key)
         if made is None:
             made = self.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=decl.const)
+            if not decl.const:
+                self.statics.append((self.records, key, None))
             if len(self.instances) > MOST_INSTANCES:
                 return made
             self.instances.append(key)
@@ -462,6 +466,7 @@ class Naming(Making):
 
     # given by the classes below
     misread: bool
+    statics: list[tuple[dict[Any, Any], Any, Any]]
     globals_lost: bool
     forget: Any
     define: Any
