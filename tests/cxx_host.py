@@ -9,13 +9,13 @@ A file of tests/golden/cxx holds blocks:
     ---
     code
 
-A program either has a `main` that hands each finished word to `use(word)`, or a function `make`. `call` lists the calls
-of it that the reader is asked about, each appended to the text (`make()` where neither is given). `with` lists calls
-that only g++ makes: the reader sees the parameters as symbols, and what it states must hold for every call. `allow`
-names findings of `check` that are true of this program. Code below a line +++ is g++'s alone, as if another file had
-it: the bodies of functions that the text declares; with two such lines, what stands above the first one as well. @enc stands for the function enc, @fix for a variable desc with
-all fields but the swizzle. Nothing is recorded: the words are g++'s. A program that does something undefined stops, by
--fsanitize=undefined.
+A program either has a `main` that hands each finished word to `use(word)`, or a function `make`. `call` lists the
+calls of it that the reader is asked about, each appended to the text (`make()` where neither is given). `with` lists
+calls that only g++ makes: the reader sees the parameters as symbols, and what it states must hold for every call.
+`allow` names findings of `check` that are true of this program. Code below a line +++ is g++'s alone, as if another
+file had it: the bodies of functions that the text declares; with two such lines, what stands above the first one as
+well. @enc stands for the function enc, @fix for a variable desc with all fields but the swizzle. Nothing is recorded:
+the words are g++'s. A program that does something undefined stops, by -fsanitize=undefined.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import tree_sitter
 import tree_sitter_cuda
 
 from layouts.c_integers import BOOL
-from layouts.deadline import check_deadline
+from layouts.deadline import check_deadline, reading_at
 from layouts.reader.code import topmost, tree
 from layouts.reader.code.cxx_expressions import RECORDS, Expressions
 from layouts.reader.code.inline_ptx import string
@@ -47,17 +47,18 @@ def _parser() -> tree_sitter.Parser:
     return tree_sitter.Parser(_language())
 
 
-def bounded(parser: tree_sitter.Parser, text: str, length: int | None = None) -> tree_sitter.Node | None:
+def bounded(parser: tree_sitter.Parser, source: Source, length: int | None = None) -> tree_sitter.Node | None:
     """The tree of a text of ASCII characters; None where it takes more work than any kernel does. length: of what the
     parser reads of it.
     """
-    data = text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
+    data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
     calls = 0
     most = MOST_PROGRESS + PROGRESS_PER_KB * (len(data) if length is None else length) // 1000
 
     def stop(offset: int, error: bool) -> bool:
         nonlocal calls
-        check_deadline()
+        with reading_at(lambda: source.original(offset, offset + 1)[0]):
+            check_deadline()
         calls += 1
         return calls > most
 
@@ -70,7 +71,7 @@ def bounded(parser: tree_sitter.Parser, text: str, length: int | None = None) ->
 
 def well_formed(source: Source) -> bool:
     """Whether the whole of a text follows the grammar."""
-    root = bounded(_parser(), source.text)
+    root = bounded(_parser(), source)
     return root is not None and not root.has_error
 
 
@@ -83,7 +84,7 @@ def read_parts(source: Source) -> tuple[tuple[tree.Statement, ...], tuple[Span, 
     """The statements of a text, and the places in it of declarations whose parsing takes too much work: a text that is
     too much as a whole is read declaration by declaration.
     """
-    root = bounded(_parser(), source.text)
+    root = bounded(_parser(), source)
     if root is not None:
         return tuple(Lowering(source).statements(root)), ()
     out: list[tree.Statement] = []
@@ -93,7 +94,7 @@ def read_parts(source: Source) -> tuple[tuple[tree.Statement, ...], tuple[Span, 
     failed = 0
     for part in topmost.parts(source.text, PART):
         parser.included_ranges = [_range(*span) for span in part.spans()]
-        root = bounded(parser, source.text, part.end - part.start) if failed < MOST_FAILED else None
+        root = bounded(parser, source, part.end - part.start) if failed < MOST_FAILED else None
         if root is None:
             failed += 1
             unread.append(source.original(part.start, part.end))
@@ -114,7 +115,8 @@ class Lowering(Expressions):
             yield from self.statement(child)
 
     def statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
-        check_deadline()
+        with reading_at(lambda: self.span(node)[0]):
+            check_deadline()
         kind = node.type
         if kind == "ERROR":
             yield from self._unread(node)

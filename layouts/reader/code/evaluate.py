@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
+from layouts.deadline import reading_at
 from layouts.reader.code import cxx, merging, python, tree
 from layouts.reader.code.expressions import BudgetError, Frame
 from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
@@ -226,6 +227,14 @@ def _evaluated(
     if not body:
         return None
     machine, scope = new_machine(text, budget, is_py)
+    with reading_at(lambda: machine.reached):
+        return _run(machine, scope, body, standard)
+
+
+def _run(
+    machine: Machine, scope: Scope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
+) -> Evaluation:
+    text, budget, is_py = machine.text, machine.left, machine.python
     machine.standard = dict(standard)
     unfinished: list[tuple[str, Span]] = []
     try:

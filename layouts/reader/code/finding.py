@@ -72,6 +72,7 @@ class Assembled:
     order: int
     around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
 
+
 _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!]{1,3})")
 
 
@@ -83,6 +84,7 @@ class Finding:
         self.python = python
         self.left = budget
         self.nested = 0
+        self.reached = 0  # where the statement begins that is run
         self.frames: list[Any] = []
         self.loops: list[tuple[str, Int]] = []
         self.temporaries: list[Any] = []  # objects that the statement has made

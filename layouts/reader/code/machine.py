@@ -72,6 +72,7 @@ class Machine(Expressions, Loops, Assembling):
         return left
 
     def execute(self, one: tree.Statement, scope: Scope) -> Left | None:
+        self.reached = one.span[0]
         self.spend()
         if self.python:
             return self._execute(one, scope)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from layouts.deadline import reading_at
 from layouts.reader.code import attributes, conditions, predefined
 from layouts.reader.code.brackets import bare
 from layouts.reader.code.conditions import BadError, Node, Value
@@ -131,6 +132,10 @@ class _Run:
         self.counted = 0  # uses of __COUNTER__, of macros that are not expanded
 
     def made(self) -> Prepared:
+        with reading_at(lambda: self.text.joined.original(self.at)):
+            return self._made()
+
+    def _made(self) -> Prepared:
         start = 0
         directives = self.text.directives
         for n, one in enumerate(directives):
