@@ -76,6 +76,7 @@ class Assigning:
         value = value.place if isinstance(value, Referred) else value
         if not isinstance(place, PLACES):  # object.*member = …
             self.forget_names(self.text[slice(*one.target.span)], scope)
+            self.forget_globals()
             return place if isinstance(place, Term) else value
         self.wraps = bool(one.op)
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
@@ -344,6 +345,7 @@ class Assigning:
     text: str
     inner_words: Any
     forget_names: Any
+    forget_globals: Any
     store_memory: Any
     value: Any
     member: Any

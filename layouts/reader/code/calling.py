@@ -34,6 +34,7 @@ from layouts.reader.code.values import (
     Split,
     Template,
     Term,
+    moved,
     number,
     short,
     size_bytes,
@@ -41,8 +42,12 @@ from layouts.reader.code.values import (
 from layouts.reader.code.word import UNKNOWN, Int, Span, free
 from layouts.reader.code.writes import USES, used_names
 
+_RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
-_PURE = frozenset("min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const".split())
+_PURE = frozenset(  # functions of std that write no argument
+    "min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const printf fprintf puts"
+    " to_string distance make_pair make_tuple get".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -602,9 +607,10 @@ class Calls:
             return target
         held = target.arguments[0] if isinstance(target, Term) and target.arguments else None
         if isinstance(held, Array) and held.typed is not None:
-            found = _of_array(held, name, given)
+            found = self._of_array(held, name, given)
             if found is not None:
                 return found
+            self._forget_escaped(Cell(held))
         kind = self._kind_called(target, one, scope)
         if kind is not None:
             library = self._library_call(kind, name, given, one)
@@ -616,8 +622,12 @@ class Calls:
             return self._copy_bytes(arguments, one)
         if name == "memset" and len(arguments) == 3:
             return self._set_bytes(arguments, one)
+        if target is None and len(given) == 1 and isinstance(given[0], Array) and name in _RANGES:
+            found = self._of_array(given[0], name, [])
+            if found is not None:
+                return found
         if name in ("min", "max") and len(arguments) == 2 and target is None:
-            extreme = self._extreme(name, arguments)
+            extreme = self._extreme(name, arguments, templates)
             if extreme is not None:
                 return extreme
         if name == "exchange" and len(arguments) == 2 and isinstance(arguments[0].where, PLACES):
@@ -642,7 +652,24 @@ class Calls:
         self._forget_unknown(name, arguments, one)
         return made
 
-    def _extreme(self: Any, name: str, arguments: list[Argument]) -> Any:
+    def _of_array(self: Any, array: Array, name: str, given: list[Any]) -> Any:
+        """What a member function of std::array gives, or std::begin and its kind of an array; None for another."""
+        if array.typed is not None and not (isinstance(array.typed, Kind) and array.typed.name.endswith("array")):
+            return None
+        at = number(given[0]) if name == "at" and given else None
+        if at is not None and at.known is not None and 0 <= at.known < len(array.cells):
+            return Referred(array.cells[at.known])
+        if name in ("front", "back") and array.cells:
+            return Referred(array.cells[0 if name == "front" else -1])
+        if name in ("data", "begin", "cbegin") and array.element is not None:
+            return self.decayed(array)
+        if name in ("end", "cend") and array.element is not None:
+            return moved(self.decayed(array), Int(len(array.cells), LONG))
+        if name == "empty":
+            return Int(int(not array.cells), BOOL)
+        return Int(len(array.cells), ULONG) if name in ("size", "max_size", "ssize") else None
+
+    def _extreme(self: Any, name: str, arguments: list[Argument], templates: tuple[Any, ...]) -> Any:
         """The smaller or larger of two numbers: that very variable, where both are variables of one type; None where it
         is not known which.
         """
@@ -650,8 +677,11 @@ class Calls:
         if left is None or right is None:
             return None
         places = [argument.where for argument in arguments]
-        if left.type != right.type:
-            kind = common(left.type, right.type)
+        given = templates[0].whole if templates and isinstance(templates[0], Kind) else None
+        if templates and given is None:
+            return None
+        if left.type != right.type or (given is not None and given != left.type):
+            kind = given or common(left.type, right.type)
             left, right, places = word.convert(left, kind), word.convert(right, kind), [None, None]
         second = word.compare("<" if name == "min" else ">", right, left)
         if second is None:
@@ -692,7 +722,7 @@ class Calls:
         plain = not any(_copies_itself(argument.value) for argument in arguments)
         if plain and isinstance(left, PLACES) and isinstance(right, PLACES):
             values = [argument.value for argument in arguments]
-            first, second = (self.copied(one, 1) if isinstance(one, Object | Part) else one for one in values)
+            first, second = (self.copied(one, 1) if isinstance(one, Object | Part | Array) else one for one in values)
             self.store(left, second, one.span)
             self.store(right, first, one.span)
         else:
@@ -776,7 +806,8 @@ class Calls:
         """Forget what a function that the text does not have may write: what its pointers point to, and, unless its
         name says that it only uses them, the variables that it is given.
         """
-        uses = len(arguments) >= 12 or USES.search(name) is not None  # 12: cuTensorMapEncodeTiled, by any name
+        std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
+        uses = len(arguments) >= 12 or (USES.search(name) is not None and not std)  # 12: cuTensorMapEncodeTiled
         for argument in arguments:
             value = argument.value
             if isinstance(value, Closure):
@@ -788,8 +819,9 @@ class Calls:
             elif argument.place and argument.const is not True and not uses and isinstance(argument.where, Cell | Part):
                 inner = argument.where.value if isinstance(argument.where, Cell) else None
                 kept = not isinstance(inner, Int | Object | Array) and not isinstance(argument.where, Part)
-                std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
-                if not kept and (std or id(one) in self.statements):
+                if std and not kept:  # std::tie, std::ref: what they give refers to it
+                    self._forget_escaped(argument.where)
+                elif not kept and id(one) in self.statements:
                     self.forget(argument.where, integers=True, quiet=True)
 
     def _forget_used(self: Any, closure: Closure, seen: frozenset[int] = frozenset()) -> None:
@@ -1117,18 +1149,6 @@ def is_move(one: tree.Expression) -> bool:
     return one.function.last == "move"
 
 
-def _of_array(array: Array, name: str, given: list[Any]) -> Any:
-    """What a member function of std::array gives; None for another."""
-    if not isinstance(array.typed, Kind) or not array.typed.name.endswith("array") or not array.cells:
-        return None
-    at = number(given[0]) if name == "at" and given else None
-    if at is not None and at.known is not None and 0 <= at.known < len(array.cells):
-        return Referred(array.cells[at.known])
-    if name in ("front", "back"):
-        return Referred(array.cells[0 if name == "front" else -1])
-    return Int(len(array.cells), ULONG) if name == "size" else None
-
-
 def reachable(value: Any, deep: int = 0) -> Iterator[Any]:
     """The places that pointers and references in a value lead to, and those in them."""
     if deep > 4:
@@ -1193,6 +1213,8 @@ def _of_class(argument: Argument) -> bool:
 
 def _copies_itself(value: Any) -> bool:
     """Whether the class of an object says how it is copied."""
+    if isinstance(value, Array) and value.typed is None:
+        return True  # its items are swapped, and pointers to them stay
     if not isinstance(value, Object):
         return isinstance(value, Term)
     own = value.record.methods.get(value.record.name)

@@ -36,11 +36,11 @@ CLUE = re.compile(
 # Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
-    r"^[ \t]*(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]+[^;\n\"]*;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
-    r"|\((?:cuda-)?gdb\)[^\n]*|\$\d{1,6} = [^;\n]*|(?:/\*\w{4,6}\*/[ \t]*)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*"
-    r"|(?:[\w. \[\]()*]{1,40}[:=]? *)?(?:Sw|Swizzle|S)<\d[^;\n]*:[^;\n]*"
-    r"|(?:[\w. ]{1,40}: *)?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
-    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*$",
+    r"^[ \t]*+(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]++[^;\n\"]*+;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
+    r"|\((?:cuda-)?gdb\)[^\n]*+|\$\d{1,6} = [^;\n]*+|(?:/\*\w{4,6}\*/[ \t]*+)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*+"
+    r"|(?:[\w. \[\]()*]{1,40}[:=]? {0,40})?(?:Sw|Swizzle|S)<\d[^;:\n]*+:[^;\n]*+"
+    r"|(?:[\w. ]{1,40}: {0,40})?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
+    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*+$",
     re.M,
 )
 _PRINT = re.compile(

@@ -752,7 +752,8 @@ class Machine(Expressions, Loops, Assembling):
         return None
 
     def forget_names(self, text: str, scope: Scope) -> None:
-        """Forget the variables whose names stand in a text."""
+        """Forget the variables whose names stand in a text; a long one takes many steps."""
+        self.left -= len(text) >> 6
         for name in dict.fromkeys(_WORD.findall(text)):
             found = find_name(scope, name)[0]
             if isinstance(found, PLACES):

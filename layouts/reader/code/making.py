@@ -350,6 +350,11 @@ class Making:
         size = number(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
         if len(items) == 1 and isinstance(items[0][1], Array) and size is not None:
             cells = [Cell(self.copied(c.value), element) for c in items[0][1].cells]
+        if element is not None and element.name.endswith("array") and element.arguments and not element.pointers:
+            for cell in cells:  # std::array<std::array<T, m>, n>
+                if isinstance(cell.value, Array) and cell.value.typed is None and not element.dims:
+                    inner = [("", one.value, (0, 0)) for one in cell.value.cells]
+                    cell.value = self._library_array(element, inner, "")
         if element is not None and size is not None and size.known is not None and kind.name.endswith("array"):
             while len(cells) < min(size.known, MOST_ITEMS):
                 cells.append(Cell(self._zero(element), element))

@@ -27,7 +27,7 @@ MOST_SPAN = 20_000  # characters of one use of a macro
 MOST_TOLD = 8  # places of a text that are not read
 _LEFT = "what depends on it is left open."
 _WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
-_OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*\(", re.S)
+_OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
 _BRACKET = re.compile(r"[()]")
 _STORES = frozenset("= += -= *= /= %= <<= >>= &= |= ^= ++ -- ; { } # asm new delete throw".split())
 _RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
