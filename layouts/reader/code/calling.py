@@ -852,9 +852,9 @@ class Calls:
                 continue
             if argument.place and argument.const is not True and writes:
                 self._forget_escaped(argument.where)
-            for place in reachable(value):
-                if writes or not isinstance(value, Address | Pointer):
-                    self._forget_escaped(place)
+            direct = not writes and isinstance(value, Address | Pointer)  # what a pointer to const points to
+            for place in list(reachable(value))[direct:]:
+                self._forget_escaped(place)
         if isinstance(closure.this, Object):
             self._forget_escaped(Cell(closure.this))
             for place in reachable(closure.this):

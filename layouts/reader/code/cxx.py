@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import accumulate
 
 import tree_sitter
 import tree_sitter_cuda
@@ -22,6 +23,7 @@ from layouts.reader.code.word import Span
 
 MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text …
 PART = 4000  # characters of the declarations that are parsed together where a whole text takes too much
+MOST_OPEN = 1500  # braces in one another: mending more that are not closed takes the parser seconds in one go
 MOST_FAILED = 32  # parts that may take too much
 PROGRESS_PER_KB = 40  # … and of each 1,000 characters: CUTLASS's headers take 4 to 10
 
@@ -52,6 +54,8 @@ def bounded(parser: tree_sitter.Parser, source: Source, length: int | None = Non
     parser reads of it.
     """
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
+    if _deepest(data) > MOST_OPEN:
+        return None
     calls = 0
     most = MOST_PROGRESS + PROGRESS_PER_KB * (len(data) if length is None else length) // 1000
 
@@ -67,6 +71,14 @@ def bounded(parser: tree_sitter.Parser, source: Source, length: int | None = Non
     except ValueError:
         parser.reset()
         return None
+
+
+def _deepest(data: bytes) -> int:
+    """How many braces are open in one another at most."""
+    if data.count(b"{") <= MOST_OPEN:
+        return 0
+    steps = (1 if found[0] == b"{" else -1 for found in re.finditer(rb"[{}]", data))
+    return max(accumulate(steps), default=0)
 
 
 def well_formed(source: Source) -> bool:

@@ -286,9 +286,11 @@ class Places:
     def store_memory(self, place: Deref, value: Any, span: Span) -> None:
         """Write through a pointer to no variable; what other pointers of the same name may mean is forgotten."""
         self.written_memory = True
+        pointer = place.pointer
+        if any("(" in name for name, _ in pointer.base.terms):  # from a function: it may point to any variable
+            self.forget_globals()
         for escaped in list(self.escaped.values()):
             self.forget(escaped, integers=True)
-        pointer = place.pointer
         key = self._memory_key(pointer)
         for other, (apart, cell) in list(self.memory.items()):
             if other != key and _may_alias(pointer, apart):
@@ -508,6 +510,9 @@ class Places:
         return Term(f"{text or value}.{name}", head=name, span=span, arguments=(value,))
 
     # given by the classes below
+    forget: Any
+    forget_globals: Any
+    escaped: dict[int, Any]
     resolve: Any
     named: Any
     value: Any
