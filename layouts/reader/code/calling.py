@@ -196,7 +196,8 @@ class Calls:
         if isinstance(value, Term) and value.kind is None:
             return Argument(value, None)
         if isinstance(value, str):
-            return Argument(value, Kind("char", CHAR, 8, pointers=1, const=True))
+            array = (Int(len(value) + 1, ULONG),) if "\\" not in value else ()
+            return Argument(value, Kind("char", CHAR, 8, pointers=not array, dims=array, const=True), True, True)
         return Argument(value, self.kind_of(value) if not isinstance(value, Closure) else None)
 
     def declared_kind(self: Any, place: Any, value: Any) -> Kind | None:
@@ -938,9 +939,11 @@ class Calls:
         home = self.enumerations.get(_enum_name(argument))
         waiting = [argument.kind.record] if argument.kind is not None else []
         out = [] if home is None else [namespace_of(home)]
+        seen: set[int] = set()
         while waiting:
             record = waiting.pop()
-            if record is not None:
+            if record is not None and id(record) not in seen:  # struct V : Ops<V>
+                seen.add(id(record))
                 out.append(namespace_of(record.scope))
                 waiting += [*record.bases, *(a.record for a in record.arguments if isinstance(a, Kind))]
         return out

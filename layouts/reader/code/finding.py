@@ -73,7 +73,7 @@ class Assembled:
     around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
 
 
-_OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!]{1,3})")
+_OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
 
 
 class Finding:

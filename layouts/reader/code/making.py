@@ -98,18 +98,22 @@ class Making:
             else:
                 self._aggregate(made, record, given)
         else:
-            self._member_defaults(made, record, self.this_scope(record.scope, made, record))
             self._aggregate(made, record, given)
         return made
 
     def _aggregate(self, made: Object, record: Record, given: list[Any]) -> None:
-        """Store values in members, in their order."""
+        """Store values in members, in their order; those behind them begin as they are declared."""
         names = list(record.fields or made.members)
+        scope = self.this_scope(record.scope, made, record)
+        if record.bases:
+            self._member_defaults(made, record, scope)
         if len(given) > len(names):
             self.forget(Cell(made))
             return
         for name, value in zip(names, given, strict=False):
             self.store(self.member(made, name, (0, 0)), getattr(value, "value", value), (0, 0))
+        if not record.bases:
+            self._member_defaults(made, record, scope, frozenset(names[: len(given)]))
 
     def _member_defaults(self, made: Object, record: Record, scope: Scope, but: frozenset[str] = frozenset()) -> None:
         """Give members what their declarations initialize them with, and bases' what theirs do."""
@@ -431,7 +435,6 @@ class Making:
                 return self.copied(only)
             if isinstance(only, Object | Array) or (record.bases and any(b.members for b in record.bases)):
                 return self.forgotten(made)
-            self._member_defaults(made, record, self.this_scope(record.scope, made, record))
             self._aggregate(made, record, [only])
             return made
         if record.bases and one.items:

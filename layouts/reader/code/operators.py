@@ -244,6 +244,10 @@ class Operators(Finding):
         if one.op == "post":
             return self._post(one, scope)
         if one.op == "&":
+            if "&" in self.overloaded and isinstance(value := self._argument_in(one.value, scope).value, Object):
+                own_address = self.operator("&", value, None, one)
+                if own_address is not None:
+                    return self.load(own_address, one)
             return self._address(one.value, scope)
         if one.op == "...":
             return Term(self.words(one))

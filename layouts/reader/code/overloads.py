@@ -141,6 +141,10 @@ def _pointer_rank(given: Kind, kind: Kind) -> int | None:
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
     if given.const and not kind.const and kind.pointers == 1 == steps:
         return None
+    if kind.reference and kind.dims:  # T (&)[4]
+        sizes = [tuple(dim.known for dim in dims) for dims in (given.dims, kind.dims)]
+        if sizes[0] != sizes[1]:
+            return UNKNOWN if None in (*sizes[0], *sizes[1]) or (not given.dims and given.const) else None
     one = Kind(given.name, given.whole, given.bits, given.record, arguments=given.arguments)
     two = Kind(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
     same = same_type(one, two)

@@ -65,8 +65,9 @@ class Places:
                 return self.member(whole, name, one.span, one.templates)
             case tree.Index(value=inner, indices=indices):
                 whole = self.place(inner, scope)
+                constant = None if self.python or "[" not in self.overloaded else self.is_const(whole, scope, inner)
                 for index in indices:
-                    whole = self._indexed(whole, self.value(index, scope), one)
+                    whole = self._indexed(whole, self.value(index, scope), one, constant)
                 return whole
             case tree.Unary(op="*", value=inner):
                 return self.pointee_of(self.value(inner, scope), one)
@@ -316,7 +317,7 @@ class Places:
 
     # items and members -----------------------------------------------------------------------------------------------
 
-    def _indexed(self, whole: Any, index: Any, at: tree.Index) -> Any:
+    def _indexed(self, whole: Any, index: Any, at: tree.Index, constant: bool | None = False) -> Any:
         if isinstance(whole, Overlay):
             inner = self._indexed(whole.place, index, at)
             return Overlay(whole.of, whole.name, inner) if isinstance(inner, PLACES) else inner
@@ -326,7 +327,7 @@ class Places:
             at_number = value  # 1[array]
             value, index = index, value
         if isinstance(value, Object) and not self.python:
-            made = self.operator("[]", value, index, at)
+            made = self.operator("[]", replace(self.argument_of_place(value), const=constant), index, at)
             if made is not None:
                 return made.place if isinstance(made, Referred) else made
         if isinstance(value, Array) and at_number is not None:
@@ -510,6 +511,9 @@ class Places:
         return Term(f"{text or value}.{name}", head=name, span=span, arguments=(value,))
 
     # given by the classes below
+    is_const: Any
+    overloaded: frozenset[str]
+    argument_of_place: Any
     forget: Any
     forget_globals: Any
     escaped: dict[int, Any]
