@@ -610,6 +610,8 @@ class Calls:
                 scope.names[parameter.name] = packed if not self.python else Cell(Array([Cell(v) for v in rest]))
                 break
             kind = self.kind(parameter.type, outer) if parameter.type is not None else None
+            if kind is not None and not kind.reference:
+                scope.consts.add(f"({parameter.name})")
             if n < len(given):
                 scope.names[parameter.name] = self._passed(given[n], kind, parameter)
                 self._mark_const(scope, parameter, kind, given[n])

@@ -190,14 +190,19 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         all returns name it; a parameter is moved, all else that has a name is copied.
         """
         found, home = find_name(scope, at.last) if isinstance(at, tree.Name) else (None, scope)
-        within = _in_function(scope, home) and isinstance(found, Cell) and found.value is value
+        name = at.last if isinstance(at, tree.Name) else ""
+        given = f"({name})" in home.consts
+        own = isinstance(found, Cell) and found.value is value and _in_function(scope, home)
+        if isinstance(found, Cell) and not given:  # a reference has the name of what it refers to, or is of a caller
+            own = own and found.name == name and found.frame == len(self.frames)
         if not value.held and not has_name(at):
             result: Any = self.copied(value)
-        elif within and home.owner != "function" and not any(c is found for c in self.lasting.values()):
-            several = (value.record.copies or value.record.ends) and not self.frames[-1].single
+        elif own and not given and not any(c is found for c in self.lasting.values()):
+            plain = self.frames[-1].single and home.owner == "function"  # gcc moves one of an inner block
+            several = (value.record.copies or value.record.ends) and not plain
             result = self._lost_copy(value) if several else value
         elif value.record.copies:
-            moved = within or is_move(at)
+            moved = own or is_move(at)
             result = self.copy_constructed(value, replace(self.argument_of_place(value), place=not moved, const=None))
         else:
             result = self.copied(value, 1)
