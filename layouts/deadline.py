@@ -14,8 +14,10 @@ _over: ContextVar[Callable[[], bool] | None] = ContextVar("over", default=None)
 
 class OverdueError(BaseException):
     """The time of a computation is over. No LayoutError and no Exception: a reader that tries one thing after another
-    would take it for a refusal and answer from what it has so far.
+    would take it for a refusal and answer from what it has so far. place: the character that reading had come to.
     """
+
+    place: int | None = None
 
 
 @contextmanager
@@ -26,6 +28,17 @@ def ends_when(over: Callable[[], bool]) -> Iterator[None]:
         yield
     finally:
         _over.reset(token)
+
+
+@contextmanager
+def reading_at(place: Callable[[], int]) -> Iterator[None]:
+    """Have an OverdueError from inside say where reading stopped; the innermost place counts."""
+    try:
+        yield
+    except OverdueError as error:
+        if error.place is None:
+            error.place = place()
+        raise
 
 
 def check_deadline() -> None:

@@ -51,7 +51,7 @@ _FENCE = re.compile(r"[ \t]{0,3}```(?P<behind>[^`\n]*)$")
 # what Markdown has behind a fence: a language, and its attributes
 LANGUAGE = re.compile(r"\s*[A-Za-z+#-]{0,20}\d{0,2}(?:\s+[A-Za-z]+|\s+[\w-]+=\S+|\s*\{[^{}]*\})*\s*")
 _CODE = re.compile(r"[;{}=<>]|0x|::|\w\.\w+\.|\w_\w|\)\s?:\s?\(|\d{10}")
-_FIRST = re.compile(r"[^\n]*\S[^\n]*")
+_FIRST = re.compile(r"^[^\n]*\S[^\n]*", re.M)
 _LETTERS = re.compile(r"[A-Za-z]{2}|\)\s?:\s?\(")
 _QUOTED = re.compile(r"(?P<added>[ \t]{0,3}>)(?:[ \t]|$)")
 _SLASHES = re.compile(r"(?P<added>[ \t]{0,40}//[/!]?)")

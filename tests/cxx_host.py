@@ -9,12 +9,13 @@ A file of tests/golden/cxx holds blocks:
     ---
     code
 
-A program either has a `main` that hands each finished word to `use(word)`, or a function `make`. `call` lists the calls
-of it that the reader is asked about, each appended to the text (`make()` where neither is given). `with` lists calls
-that only g++ makes: the reader sees the parameters as symbols, and what it states must hold for every call. `allow`
-names findings of `check` that are true of this program. @enc stands for the function enc, @fix for a variable desc with
-all fields but the swizzle. Nothing is recorded: the words are g++'s. A program that does something undefined stops, by
--fsanitize=undefined.
+A program either has a `main` that hands each finished word to `use(word)`, or a function `make`. `call` lists the
+calls of it that the reader is asked about, each appended to the text (`make()` where neither is given). `with` lists
+calls that only g++ makes: the reader sees the parameters as symbols, and what it states must hold for every call.
+`allow` names findings of `check` that are true of this program. Code below a line +++ is g++'s alone, as if another
+file had it: the bodies of functions that the text declares; with two such lines, what stands above the first one as
+well. @enc stands for the function enc, @fix for a variable desc with all fields but the swizzle. Nothing is recorded:
+the words are g++'s. A program that does something undefined stops, by -fsanitize=undefined.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ _OPTIONS = ("-std=c++17", "-O0", "-w", "-fno-strict-aliasing", "-fsanitize=undef
 class Program:
     """One program: its title, the calls that are asked of the reader, those of g++ alone, the findings that are true.
 
-    loose: the variable that holds the word where the code is statements without a function.
+    loose: the variable that holds the word where the code is statements without a function. before, behind: what g++
+    alone is given around the text.
     """
 
     title: str
@@ -119,6 +121,8 @@ class Program:
     given: tuple[str, ...] = ()
     allow: frozenset[str] = frozenset()
     loose: str = ""
+    before: str = ""
+    behind: str = ""
 
     @property
     def text(self) -> str:
@@ -138,7 +142,7 @@ class Program:
     @property
     def compiled(self) -> str:
         """What g++ is given: without its includes, which stand before all programs."""
-        text = re.sub(r"(?m)^[ \t]*#[ \t]*include.*$", "", self.text)
+        text = re.sub(r"(?m)^[ \t]*#[ \t]*include.*$", "", f"{self.before}\n{self.text}\n{self.behind}")
         if self.loose:
             return f"void loose_lines() {{\n{text}\nuse((uint64_t)({self.loose}));\n}}\n"
         if self.given and not self.calls:
@@ -179,7 +183,8 @@ def _blocks(file: Path) -> Iterator[Program]:
         title, *lines = head.split("\n")
         told = {key.strip(): value for key, _, value in (line.partition(":") for line in lines)}
         code = re.sub("|".join(SHORT), lambda found: SHORT[found[0]], code)
-        yield of_code(f"{file.stem}/{n} {title}", code, told)
+        before, code, behind = ("", *code.split("\n+++\n"), "", "")[(code.count("\n+++\n") > 1) :][:3]
+        yield replace(of_code(f"{file.stem}/{n} {title}", code, told), before=before, behind=behind)
 
 
 def loosened(one: Program, name: str = "") -> Program | None:

@@ -216,7 +216,7 @@ STANDARD = set(KINDS)
 # kit/: what each room may import of other people's packages; `server` rooms load the framework or pydantic.
 KIT_PLAIN = {
     "asgi": "", "asked": "", "draw": "", "fact": "", "probes": "", "names": "typing_extensions", "examples": "",
-    "ran": "", "labels": "", "matrix": "", "menus": "", "links": "", "rows": "",
+    "ran": "", "labels": "", "matrix": "", "menus": "", "links": "", "rows": "", "job": "",
     "assets": "markupsafe", "encode": "orjson", "errors": "", "headers": "", "limits": "", "logs": "", "media": "",
     "metrics": "prometheus_client",
     "picture": "", "picture_worker": "resvg_py svg2pdf_py", "prefix": "", "rate": "", "serve": "typer uvicorn",
@@ -225,7 +225,6 @@ KIT_PLAIN = {
 KIT_SERVER = {
     "api": "fastapi starlette", "page": "fastapi starlette markupsafe", "plotly": "",
     "schemas": "pydantic typing_extensions", "wire": "starlette brotli", "work": "",
-    "job": "",
 }  # fmt: skip
 TOP = {
     "cli": ("typer", "kit facts draw forms verbs export"),

@@ -127,3 +127,16 @@ def test_the_hook_and_the_workflow_name_what_there_is() -> None:
     command = next(line for line in guide.splitlines() if "--sarif" in line and "run:" in line)
     assert shlex.split(command.partition("run:")[2])[:2] == ["lanescope", "check"]
     assert "upload-sarif" in guide and "id: lanescope" in guide
+
+
+def test_a_file_whose_time_is_over_is_named_with_the_line(tmp_path: Path) -> None:
+    lines = [f"  desc |= (uint64_t)(s + {n}) << {n % 60};" for n in range(20_000)]
+    slow, right = tmp_path / "slow.cu", tmp_path / "right.cu"
+    slow.write_text("\n".join(["uint64_t f(uint32_t s) {", "  uint64_t desc = 0;", *lines, "  return desc; }"]))
+    right.write_text(RIGHT)
+    told = facts.report([slow, right], seconds=0.3)
+    (left,) = [one for one in told.open if one.place.file.endswith("slow.cu")]
+    assert re.fullmatch(
+        rf"The file is not checked: its 0.3 s were over when reading had come to line {left.place.line}\.", left.message
+    )
+    assert told.files == 2 and told.descriptors, "the next file is checked"

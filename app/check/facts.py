@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from app.kit.fact import Says, fact
+from app.kit.job import run_within
 from layouts import check as engine
 from layouts.errors import LayoutError
 from layouts.reading import shown
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
 MOST_FILES = 4096
+SECONDS = 60.0  # that one file may take
 MOST_BYTES = 4 * engine.LONGEST  # of a file: as many characters in UTF-8
 
 
@@ -95,8 +97,16 @@ def _inside(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def report(paths: Iterable[Path]) -> Report:
-    """What is wrong in the files, in their order; LayoutError for one that cannot be read."""
+class TooSlowError(Exception):
+    """A file whose time is over. place: the character that was reached, None where that is not known."""
+
+    def __init__(self, place: int | None) -> None:
+        super().__init__()
+        self.place = place
+
+
+def report(paths: Iterable[Path], seconds: float = SECONDS) -> Report:
+    """What is wrong in the files, in their order; LayoutError for one that cannot be read. seconds: for each."""
     findings: list[Found] = []
     open_: list[Undecided] = []
     doubts: list[Found] = []
@@ -109,7 +119,13 @@ def report(paths: Iterable[Path]) -> Report:
             open_.append(Undecided(message=why, place=_place(path, "", (0, 0))))
             continue
         try:
-            made = engine.check(text)
+            made = run_within(seconds, lambda text=text: engine.check(text), TooSlowError)  # type: ignore[misc]
+        except TooSlowError as error:
+            at = error.place or 0
+            come = f"reading had come to line {text.count(chr(10), 0, at) + 1}"
+            why = f"The file is not checked: its {seconds:g} s were over when {come}."
+            open_.append(Undecided(message=why, place=_place(path, text, (at, at))))
+            continue
         except LayoutError as error:
             open_.append(Undecided(message=f"The file is not checked. {error}", place=_place(path, "", (0, 0))))
             continue

@@ -22,6 +22,7 @@ def check(
     files: Annotated[list[str], typer.Argument(help="Source files (.cu, .cuh, .h, .cpp, .py …), or folders of them.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     as_sarif: Annotated[bool, typer.Option("--sarif", help="Print it as SARIF 2.1.0.")] = False,
+    seconds: Annotated[float, typer.Option(min=0.1, help="That one file may take.")] = 60.0,
 ) -> None:
     """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where anything is.
     What a file leaves open is said and counted, not guessed.
@@ -32,7 +33,7 @@ def check(
 
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
-    told = facts.report(_shown(list(facts.files_of(files))))
+    told = facts.report(_shown(list(facts.files_of(files))), seconds)
     if as_sarif:
         print(json.dumps(sarif.log(told), indent=1))
     elif as_json:

@@ -22,16 +22,20 @@ from layouts.errors import refusing_depth
 
 Made = TypeVar("Made")
 LOG = logging.getLogger("lanescope")
+GRACE = 0.5  # seconds that a computation has to end by itself before it is interrupted
 
 
 class Job(Generic[Made]):
-    """A computation: when it began (None: it waits), and its result. `overdue`: what is raised once it was ended."""
+    """A computation: when it began (None: it waits), and its result. `overdue`: what is raised once it was ended.
+    place: the character of its text that it had come to then, None where that is not known.
+    """
 
     def __init__(
         self, make: Callable[[], Made], overdue: Callable[[], Exception], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.future: Future[Made]
         self.began: float | None = None
+        self.place: int | None = None
         self._make, self._overdue, self._clock = make, overdue, clock
         self._over = self._interrupted = False
         self._thread: int | None = None
@@ -42,7 +46,8 @@ class Job(Generic[Made]):
         try:
             with ends_when(lambda: self._over):
                 return self._interruptible()
-        except OverdueError:
+        except OverdueError as error:
+            self.place = error.place
             raise self._overdue() from None
         except RecursionError:
             LOG.exception("a computation was nested too deeply")
@@ -78,3 +83,17 @@ class Job(Generic[Made]):
                 self._interrupted = True
                 thread, kind = ctypes.c_ulong(self._thread), ctypes.py_object(OverdueError)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, kind)
+
+
+def run_within(seconds: float, make: Callable[[], Made], overdue: Callable[[int | None], Exception]) -> Made:
+    """Compute in this thread, for so long at most; overdue: what is raised then, by the place that was reached."""
+    job: Job[Made] = Job(make, lambda: overdue(job.place))
+    timers = [threading.Timer(seconds, job.end), threading.Timer(seconds + GRACE, job.interrupt)]
+    for timer in timers:
+        timer.daemon = True
+        timer.start()
+    try:
+        return job.run()
+    finally:
+        for timer in timers:
+            timer.cancel()

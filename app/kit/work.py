@@ -28,7 +28,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from app.kit.asgi import ASGIApp, Receive, Scope, Send
-from app.kit.job import Job
+from app.kit.job import GRACE, Job
 from app.kit.picture import Easel
 from app.kit.rate import Rate
 from app.kit.settings import Settings
@@ -37,7 +37,6 @@ from layouts.errors import LayoutError
 
 Made = TypeVar("Made")
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
-GRACE = 0.5  # seconds that a computation has to end by itself before it is interrupted
 COME_AGAIN = "Try again in a few seconds."
 MOMENT = 1.0  # seconds for which every thread may be at one computation before the server is not ready
 

@@ -45,7 +45,7 @@ _OTHER = re.compile(  # descriptors that are no matrix's: of a tensor map, of an
     r"|^(?:tma|instr)|\b(?:file|texture|surface|cudnn)[\s_]desc"
 )
 _SECTION = re.compile(rf"\W{{0,40}}(?P<label>(?:{_NAME}[ \t]){{0,2}}{_NAME})[ \t]{{0,40}}[:=]?\W{{0,40}}")
-_ROW = re.compile(r"[\s|,]*(?:(?:\d{1,6}|(?:0[xX])?[0-9a-fA-F]{8}|0[xX][0-9a-fA-F]{1,8})(?:[\s|,]+|$)){2,}")
+_ROW = re.compile(r"[\s|,]*(?:(?:\d{1,6}|(?:0[xX])?[0-9a-fA-F]{8}|0[xX][0-9a-fA-F]{1,8})(?:[\s|,]++|$)){2,}")
 _RULE = re.compile(r"[\s|+:=-]+")
 _CODE = re.compile(
     r"[A-Za-z_]\w*\(|<<|\|=|[{}%]|;\s*\S|\b[a-z]+\.[a-z]\w*|\b[A-Z]{3,}\w*\b.*\bU?R\d|^\s*#\s*(?:define|pragma)|//"
@@ -59,7 +59,7 @@ _ASKED = re.compile(
     r"\bp(?:rint)?(?:/\w)?[ \t]{1,8}(?P<what>[^\s][^\n]{0,79})\n[ \t]{0,40}\$\d{1,6}[ \t]{0,8}=[ \t]{0,8}"
     r"(?P<value>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})(?!\w)"
 )
-_HALVES = re.compile(r"(?P<stem>.*?)[\s._\[(]*(?P<half>lo|low|hi|high|x|y|0|1)[\])]?$", re.I)
+_HALVES = re.compile(r"(?P<stem>.*?)[\s._\[(]{0,8}(?P<half>lo|low|hi|high|x|y|0|1)[\])]?$", re.I)
 
 
 @dataclass(frozen=True, slots=True)

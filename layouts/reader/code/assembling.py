@@ -121,10 +121,22 @@ class Assembling:
             self.writes = written_names(self.text)
         return name in self.writes
 
+    def forget_entry(self) -> None:
+        """Forget what the function that was run last did to variables that outlive it, but for global ones."""
+        self.lasting.clear()
+        self.escaped.clear()
+        self.globals_lost = False
+        for names, name, later in self.statics:
+            if later is not None:
+                names[name] = later
+            else:
+                names.pop(name, None)
+        self.statics.clear()
+
     def outlives(self, one: tree.Declare) -> bool:
         """Whether a global or static variable may hold something else than its initialiser when a function begins."""
         fixed = one.const and not (one.type is not None and one.type.pointers)
-        return not self.python and not fixed and self.may_be_written(one.name)
+        return not self.python and not fixed and not self.begins and self.may_be_written(one.name)
 
     def earlier(self, cell: Cell) -> None:
         """Give such a variable an unknown value of its own."""
@@ -156,6 +168,11 @@ class Assembling:
     left_over: set[str]
     lent: dict[str, Cell]
     python: bool
+    begins: bool
+    globals_lost: bool
+    escaped: dict[int, Any]
+    lasting: dict[Any, Any]
+    statics: list[tuple[dict[Any, Any], Any, Any]]
     text: str
     writes: frozenset[str] | None
     loops: list[tuple[str, Int]]

@@ -68,7 +68,8 @@ class Assigning:
                 old = self.uninitialised(place, one.span)
             sign = one.op * 2 if one.step else f"{one.op}="
             given = None if one.step else value
-            own = self.operator(sign, place if isinstance(place, Part) else old, given, one)
+            left = place if isinstance(place, PLACES) and not isinstance(old, Object) else old
+            own = self.operator(sign, left, given, one)
             if own is not None:
                 return own.place if isinstance(own, Referred) else own
             declared = tree.Other("", span=place.span) if isinstance(place, Cell) and one.op in "|+^" else None
@@ -88,6 +89,7 @@ class Assigning:
             if isinstance(one.target, tree.Member):
                 inner = self.place(one.target.value, scope)
                 self.forget_alike(self.load(inner, one) if isinstance(inner, PLACES) else inner, None)
+            self.forget_globals()
             return place if isinstance(place, Term) else value
         self.wraps = bool(one.op)
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
@@ -381,6 +383,7 @@ class Assigning:
     text: str
     inner_words: Any
     forget_names: Any
+    forget_globals: Any
     store_memory: Any
     value: Any
     member: Any

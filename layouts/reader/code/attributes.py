@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from layouts.reader.code.lexing import Token
 
-_KEPT = r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\""
+# A quote without its pair is kept up to the end of its line: it would else be looked for from each quote anew.
+_KEPT = r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])'|\"(?:\\.|[^\"\\\n])*+\"?"
 _NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _OWN = (
     r"\b(?:__forceinline__|__noinline__|__inline__|__grid_constant__|__restrict__|__restrict)\b"
@@ -54,7 +55,7 @@ def blank(text: str, macros: Iterable[str] = ()) -> str:
 
 
 def _blanked_macro(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] in '/"' else " " * len(found[0])
+    return found[0] if found[0][0] in "/\"'" else " " * len(found[0])
 
 
 def says_nothing(body: Iterable[Token]) -> bool:

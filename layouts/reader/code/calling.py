@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts.c_integers import BOOL, CHAR, LONG, PYTHON, ULONG, IntegerType
+from layouts.c_integers import BOOL, CHAR, LONG, PYTHON, ULONG, IntegerType, common
 from layouts.reader.code import traits, tree, word
 from layouts.reader.code.calls import MISSING, known
 from layouts.reader.code.constness import const_of, pointee_const
@@ -35,18 +35,24 @@ from layouts.reader.code.values import (
     Record,
     Referred,
     Scope,
+    Split,
     Template,
     Term,
+    moved,
     number,
     short,
     size_bytes,
 )
 from layouts.reader.code.word import UNKNOWN, Int, Span, free
-from layouts.reader.code.writes import USES
+from layouts.reader.code.writes import USES, used_names
 
+_RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
 _SILENT = re.compile(r"use$|f?printf$|puts$|mem\w+$|cuda|cu[A-Z]|__")  # functions of C that throw nothing
-_PURE = frozenset("min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const".split())
+_PURE = frozenset(  # functions of std that write no argument
+    "min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const printf fprintf puts"
+    " to_string distance make_pair make_tuple get".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +77,13 @@ class Calls:
         target, name, templates = self._called(function, scope, named)
         if isinstance(target, PLACES):
             target = self.load(target, function)
+            if isinstance(target, Closure) and not self.python and _is_set(target):  # its type chose one of these
+                self.forget_call(self.arguments(one, scope), target)
+                return Term(self.fresh(self.words(one)), span=one.span)
         if self.python:
             return self._python_call(one, target, name, templates, named, scope)
         if name == "get" and templates and len(one.arguments) == 1 and not isinstance(target, Closure):
             return self._tuple_item(one, templates, scope)
-        if name == "swap" and len(one.arguments) == 2 and not isinstance(target, Closure):
-            return self._swap(one, scope)
         arguments = self.arguments(one, scope)
         if isinstance(target, Object):
             made = self.operator("()", target, None, one, arguments, const_of(self, function, scope))
@@ -85,13 +92,15 @@ class Calls:
         if isinstance(target, Either):
             return self._call_either(one, target, arguments, named, scope)
         if isinstance(target, Closure):
-            target = _declared_before(target, one.span[0])
+            target = declared_before(target, one.span[0])
         if target is None or isinstance(target, Closure):
             target = self._with_associated(target, name, function, arguments)
         if isinstance(target, Closure):
             if isinstance(function, tree.Name) and len(function.path) > 1:
                 target = replace(target, direct=True)  # Base::f() calls no override
             return self.call(self._with_this(target, scope), arguments, named, one.span, one)
+        if name == "swap" and len(arguments) == 2:
+            return self._swap(arguments, one)
         return self._other_call(one, target, name, templates, arguments, named, scope)
 
     def _call_either(
@@ -194,7 +203,8 @@ class Calls:
         if isinstance(value, Term) and value.kind is None:
             return Argument(value, None)
         if isinstance(value, str):
-            return Argument(value, Kind("char", CHAR, 8, pointers=1, const=True))
+            array = (Int(len(value) + 1, ULONG),) if "\\" not in value else ()
+            return Argument(value, Kind("char", CHAR, 8, pointers=not array, dims=array, const=True), True, True)
         return Argument(value, self.kind_of(value) if not isinstance(value, Closure) else None)
 
     def declared_kind(self: Any, place: Any, value: Any) -> Kind | None:
@@ -377,10 +387,8 @@ class Calls:
             return target
         if target is not None and isinstance(target.home(target.functions[0]).owner, Record):
             return target
-        for argument in arguments:
-            record = argument.kind.record if argument.kind is not None else None
-            home = namespace_of(record.scope) if record is not None else self.enumerations.get(_enum_name(argument))
-            found = home.names.get(name) if home is not None else None
+        for home in dict.fromkeys(home for argument in arguments for home in self._associated(argument)):
+            found = home.names.get(name)
             if isinstance(found, Closure):
                 target = found if target is None else target.joined(found)
         return target
@@ -602,6 +610,8 @@ class Calls:
                 scope.names[parameter.name] = packed if not self.python else Cell(Array([Cell(v) for v in rest]))
                 break
             kind = self.kind(parameter.type, outer) if parameter.type is not None else None
+            if kind is not None and not kind.reference:
+                scope.consts.add(f"({parameter.name})")
             if n < len(given):
                 scope.names[parameter.name] = self._passed(given[n], kind, parameter)
                 self._mark_const(scope, parameter, kind, given[n])
@@ -698,9 +708,10 @@ class Calls:
             return target
         held = target.arguments[0] if isinstance(target, Term) and target.arguments else None
         if isinstance(held, Array) and held.typed is not None:
-            found = _of_array(held, name, given)
+            found = self._of_array(held, name, given)
             if found is not None:
                 return found
+            self._forget_escaped(Cell(held))
         kind = self._kind_called(target, one, scope)
         if kind is not None:
             library = self._library_call(kind, name, given, one)
@@ -712,6 +723,14 @@ class Calls:
             return self._copy_bytes(arguments, one)
         if name == "memset" and len(arguments) == 3:
             return self._set_bytes(arguments, one)
+        if target is None and len(given) == 1 and isinstance(given[0], Array) and name in _RANGES:
+            found = self._of_array(given[0], name, [])
+            if found is not None:
+                return found
+        if name in ("min", "max") and len(arguments) == 2 and target is None:
+            extreme = self._extreme(name, arguments, templates)
+            if extreme is not None:
+                return extreme
         if name == "exchange" and len(arguments) == 2 and isinstance(arguments[0].where, PLACES):
             old = self.copied(arguments[0].value)
             if isinstance(old, Object) and (old.record.copies or old.record.assigns):
@@ -732,6 +751,9 @@ class Calls:
             if own is not None and own.whole is not None:
                 return self.converted(given[0], own, one.span)
         made = self._unknown(one, name, templates, given, named, target)
+        if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
+            self.forget_names(self.text[slice(*function.span)], scope)
+            self.forget_globals()
         self._forget_unknown(name, arguments, one)
         if isinstance(held, Object) and held.record.opaque:
             self.forget(Cell(held.whole or held))
@@ -744,6 +766,43 @@ class Calls:
         """A function that is not evaluated may leave by an exception."""
         if self.tries and not _SILENT.match(name):
             self.escape("?", Left("throw", None), {})
+
+    def _of_array(self: Any, array: Array, name: str, given: list[Any]) -> Any:
+        """What a member function of std::array gives, or std::begin and its kind of an array; None for another."""
+        if array.typed is not None and not (isinstance(array.typed, Kind) and array.typed.name.endswith("array")):
+            return None
+        at = number(given[0]) if name == "at" and given else None
+        if at is not None and at.known is not None and 0 <= at.known < len(array.cells):
+            return Referred(array.cells[at.known])
+        if name in ("front", "back") and array.cells:
+            return Referred(array.cells[0 if name == "front" else -1])
+        if name in ("data", "begin", "cbegin") and array.element is not None:
+            return self.decayed(array)
+        if name in ("end", "cend") and array.element is not None:
+            return moved(self.decayed(array), Int(len(array.cells), LONG))
+        if name == "empty":
+            return Int(int(not array.cells), BOOL)
+        return Int(len(array.cells), ULONG) if name in ("size", "max_size", "ssize") else None
+
+    def _extreme(self: Any, name: str, arguments: list[Argument], templates: tuple[Any, ...]) -> Any:
+        """The smaller or larger of two numbers: that very variable, where both are variables of one type; None where it
+        is not known which.
+        """
+        left, right = (number(argument.value) for argument in arguments)
+        if left is None or right is None:
+            return None
+        places = [argument.where for argument in arguments]
+        given = templates[0].whole if templates and isinstance(templates[0], Kind) else None
+        if templates and given is None:
+            return None
+        if left.type != right.type or (given is not None and given != left.type):
+            kind = given or common(left.type, right.type)
+            left, right, places = word.convert(left, kind), word.convert(right, kind), [None, None]
+        second = word.compare("<" if name == "min" else ">", right, left)
+        if second is None:
+            return None
+        chosen = places[int(second)]
+        return Referred(chosen) if isinstance(chosen, PLACES) else (left, right)[int(second)]
 
     def _argument_value(self: Any, argument: Argument) -> Any:
         value = argument.value
@@ -772,21 +831,19 @@ class Calls:
             return Referred(value.cells[at.known])
         return Term(self.words(one), span=one.span, head="get", arguments=(value,))
 
-    def _swap(self: Any, one: tree.Call, scope: Scope) -> None:
-        left, right = (self.place(argument, scope) for argument in one.arguments)
-        if isinstance(left, PLACES) and isinstance(right, PLACES):
-            first, second = self.load(left, one.arguments[0]), self.load(right, one.arguments[1])
-            if any(isinstance(v, Object) and (v.record.copies or v.record.assigns) for v in (first, second)):
-                for place in (left, right):  # by a constructor and assignments of its own
-                    self.forget(place)
-                self.forget_globals()
-                return
-            first, second = (self.copied(one, 1) if isinstance(one, Object | Part) else one for one in (first, second))
+    def _swap(self: Any, arguments: list[Argument], one: tree.Call) -> None:
+        """std::swap."""
+        left, right = (argument.where for argument in arguments)
+        plain = not any(_copies_itself(argument.value) for argument in arguments)
+        if plain and isinstance(left, PLACES) and isinstance(right, PLACES):
+            values = [argument.value for argument in arguments]
+            first, second = (self.copied(one, 1) if isinstance(one, Object | Part | Array) else one for one in values)
             self.store(left, second, one.span)
             self.store(right, first, one.span)
         else:
             self.forget(left)
             self.forget(right)
+            self.forget_globals()
 
     def _copy_bytes(self: Any, arguments: list[Argument], one: tree.Call) -> Any:
         """memcpy(to, from, bytes)."""
@@ -864,7 +921,8 @@ class Calls:
         """Forget what a function that the text does not have may write: what its pointers point to, and, unless its
         name says that it only uses them, the variables that it is given.
         """
-        uses = len(arguments) >= 12 or USES.search(name) is not None  # 12: cuTensorMapEncodeTiled, by any name
+        std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
+        uses = len(arguments) >= 12 or (USES.search(name) is not None and not std)  # 12: cuTensorMapEncodeTiled
         for argument in arguments:
             value = argument.value
             if isinstance(value, Closure):
@@ -879,33 +937,73 @@ class Calls:
             elif argument.place and argument.const is not True and not uses and isinstance(argument.where, Cell | Part):
                 inner = argument.where.value if isinstance(argument.where, Cell) else None
                 kept = not isinstance(inner, Int | Object | Array) and not isinstance(argument.where, Part)
-                std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
-                if not kept and (std or id(one) in self.statements):
+                if std and not kept:  # std::tie, std::ref: what they give refers to it
+                    self._forget_escaped(argument.where)
+                elif not kept and id(one) in self.statements:
                     self.forget(argument.where, integers=True, quiet=True)
 
-    def _forget_used(self: Any, closure: Closure) -> None:
-        """Forget what a function may write that something unknown may call."""
-        body = closure.functions[0].body
-        for name in self.summaries.of(body).names if body is not None else ():
-            found = find_name(closure.captured or closure.scope, name)[0]
+    def _forget_used(self: Any, closure: Closure, seen: frozenset[int] = frozenset()) -> None:
+        """Forget what a function may write that something unknown may call, and what those may that it calls."""
+        function = closure.functions[0]
+        if function.body is None or id(function) in seen:
+            return
+        home = closure.captured or closure.scope
+        for name in self.summaries.of(function.body).names:
+            found = find_name(home, name)[0]
             if isinstance(found, PLACES):
                 self.forget(found, integers=True, quiet=True)
+        for name in used_names(function):
+            found = find_name(home, name)[0]
+            inner = found.value if isinstance(found, Cell) else found
+            if isinstance(inner, Closure):
+                self._forget_used(inner, seen | {id(function)})
 
     def forget_call(self: Any, arguments: list[Argument], closure: Closure) -> None:
-        """Forget what a function of the text may write that is not evaluated."""
-        for argument in arguments:
-            if argument.place and argument.const is not True:
-                self.forget(argument.where)
-            if isinstance(argument.value, Address):
-                self.forget(argument.value.place)
-            if isinstance(argument.value, Pointer) and argument.value.array is not None:
-                self.forget(Cell(argument.value.array))
+        """Forget what a function of the text may write that is not evaluated: what its parameters refer or point to
+        unless that is const, and what can be reached from there. It may keep all of these, so that later calls of such
+        functions write them, too.
+        """
+        for n, argument in enumerate(arguments):
+            value, writes = argument.value, self._may_write(closure, n)
+            if isinstance(value, Closure):
+                self._forget_used(value)
+                continue
+            if argument.place and argument.const is not True and writes:
+                self._forget_escaped(argument.where)
+            direct = not writes and isinstance(value, Address | Pointer)  # what a pointer to const points to
+            for place in list(reachable(value))[direct:]:
+                self._forget_escaped(place)
         if isinstance(closure.this, Object):
-            self.forget(Cell(closure.this.whole or closure.this))
+            whole = closure.this.whole or closure.this
+            self._forget_escaped(Cell(whole))
+            for place in reachable(whole):
+                self._forget_escaped(place)
         if closure.captured is not None:
             for cell in closure.captured.names.values():
                 self.forget(cell)
         self.forget_globals()
+
+    def _forget_escaped(self: Any, place: Any) -> None:
+        self.forget(place)
+        inner = place.value if isinstance(place, Cell) else None
+        key = id(inner if isinstance(inner, Object | Array) else place.of if isinstance(place, Part) else place)
+        self.escaped.setdefault(key, place if key != id(getattr(place, "of", None)) else Cell(place.of))
+
+    def _may_write(self: Any, closure: Closure, n: int) -> bool:
+        """Whether one of some functions may write what its argument no. n is, or points to, by their declarations."""
+        for function in closure.functions:
+            parameter = function.parameters[n] if n < len(function.parameters) else None
+            if parameter is None or parameter.type is None or parameter.pack:
+                return True
+            scope = Scope(closure.home(function))
+            self._enter_template(function, {}, scope)
+            kind = self.kind(parameter.type, scope)
+            steps = kind.pointers + len(kind.dims) + bool(kind.reference)
+            if steps and not (kind.const and steps == 1):
+                return True
+            if not steps and kind.open and parameter.type.path[-1][0] not in {p.name for p in function.templates}:
+                return True
+        return False
 
     # operators -------------------------------------------------------------------------------------------------------
 
@@ -921,25 +1019,57 @@ class Calls:
             found = left.record.methods.get({"+": "__add__", "|": "__or__"}.get(op, ""))
             return self.call(replace(found, this=left), [right], {}, at.span) if found is not None else None
         given = arguments if arguments is not None else [] if right is None else [self._operand(right)]
+        own = left if isinstance(left, Argument) else None
+        left = left.value if isinstance(left, Argument) else left
         method = left.record.methods.get(name) if isinstance(left, Object) else None
         if isinstance(left, Part) and left.field.inner is not None:
             method = left.field.inner.methods.get(name)
-        counted = method is not None and len(method.functions[0].parameters) == len(given)
-        if method is not None and (arguments is not None or (counted and self._may_fit(method, given))):
+        if method is not None and arguments is None:
+            counted = [f for f in method.functions if accepts_count(f, len(given))]
+            if not any(self._may_fit(method, f, given) for f in counted):
+                method = None
+        free = None
+        if op not in ("()", "[]", "->", "=") and name in self.operators:
+            operands = [own or self._operand(left), *given]
+            free = self._free_operator(self.operators[name], operands, at) if any(map(_of_class, operands)) else None
+        if method is not None and free is not None:  # one overload set: which is better is not looked into
+            self.forget_call(operands, free)
+            if not all(f.const for f in method.functions):
+                self.forget_call(given, replace(method, this=left))
+            return Term(self.fresh(self.words(at)), span=at.span)
+        if method is not None:
+            constant = own.const if own is not None and own.place else constant
             return self.call(replace(method, this=left, constant=constant), given, {}, at.span)
-        if op in ("()", "[]", "->", "=") or name not in self.operators:
-            return None
-        operands = [self._operand(left), *given]
-        if not any(_of_class(argument) for argument in operands):
-            return None
-        closure: Closure = self.operators[name]
-        fitting = tuple(f for f in closure.functions if len(f.parameters) == len(operands))
+        return self.call(free, operands, {}, at.span) if free is not None else None
+
+    def _free_operator(self: Any, closure: Closure, operands: list[Argument], at: tree.Expression) -> Closure | None:
+        """The operators outside classes that may be meant for some operands; None where there is none. Where one that
+        the lookup by the operands' types does not find may be meant, they have no body.
+        """
+        closure = declared_before(closure, at.span[0])
+        counted = [f for f in closure.functions if accepts_count(f, len(operands))]
+        fitting = [f for f in counted if self._may_fit(closure, f, operands)]
         if not fitting:
             return None
-        closure = replace(closure, functions=fitting, homes=tuple(closure.home(f) for f in fitting))
-        if self.chosen(closure, operands) is None and not self._may_fit(closure, operands):
-            return None
-        return self.call(closure, operands, {}, at.span)
+        homes = tuple(closure.home(f) for f in fitting)
+        near = {id(self.globals), *(id(home) for a in operands for home in self._associated(a))}
+        if not all(id(namespace_of(home)) in near for home in homes):
+            fitting = [replace(f, body=None) for f in fitting]
+        return replace(closure, functions=tuple(fitting), homes=homes)
+
+    def _associated(self: Any, argument: Argument) -> list[Scope]:
+        """The namespaces in which a function is looked up because of an argument: [basic.lookup.argdep]."""
+        home = self.enumerations.get(_enum_name(argument))
+        waiting = [argument.kind.record] if argument.kind is not None else []
+        out = [] if home is None else [namespace_of(home)]
+        seen: set[int] = set()
+        while waiting:
+            record = waiting.pop()
+            if record is not None and id(record) not in seen:  # struct V : Ops<V>
+                seen.add(id(record))
+                out.append(namespace_of(record.scope))
+                waiting += [*record.bases, *(a.record for a in record.arguments if isinstance(a, Kind))]
+        return out
 
     def _operand(self: Any, value: Any) -> Argument:
         """An operand of an operator: what a place holds, the place itself for a reference."""
@@ -953,15 +1083,10 @@ class Calls:
             return replace(made, place=True, const=None, loose=True, where=Cell(value, made.kind))
         return made
 
-    def _may_fit(self: Any, closure: Closure, operands: list[Argument]) -> bool:
-        """Whether one of some functions could take operands."""
-        for function in closure.functions:
-            one = self._candidate(closure, function, operands)
-            if one is None:
-                continue
-            if all(_could(a, k) for a, k in zip(operands, one.kinds, strict=False)):
-                return True
-        return False
+    def _may_fit(self: Any, closure: Closure, function: tree.Function, operands: list[Argument]) -> bool:
+        """Whether a function could take operands."""
+        one = self._candidate(closure, function, operands)
+        return one is not None and all(_could(a, k) for a, k in zip(operands, one.kinds, strict=False))
 
     # Python and what both have ----------------------------------------------------------------------------------------
 
@@ -1108,7 +1233,7 @@ class Calls:
         return [Term(name or str(value))], False
 
 
-def _declared_before(closure: Closure, at: int) -> Closure:
+def declared_before(closure: Closure, at: int) -> Closure:
     """The functions of a namespace that are declared before a place; all where none is."""
     if len(closure.functions) < 2 or not at:
         return closure
@@ -1122,6 +1247,13 @@ def _own_functions(record: Record, name: str) -> list[tree.Function]:
     """The functions of a name that a class itself declares."""
     found = record.methods.get(name)
     return [f for f in found.functions if found.home(f).owner is record] if found is not None else []
+
+
+def _is_set(closure: Closure) -> bool:
+    """Whether what a variable holds is a set of overloads or a template, and no lambda."""
+    if closure.captured is not None or closure.this is not None:
+        return False
+    return len(closure.functions) > 1 or bool(closure.functions[0].templates and closure.templates is None)
 
 
 def _of_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
@@ -1145,16 +1277,29 @@ def is_move(one: tree.Expression) -> bool:
     return one.function.last == "move"
 
 
-def _of_array(array: Array, name: str, given: list[Any]) -> Any:
-    """What a member function of std::array gives; None for another."""
-    if not isinstance(array.typed, Kind) or not array.typed.name.endswith("array") or not array.cells:
-        return None
-    at = number(given[0]) if name == "at" and given else None
-    if at is not None and at.known is not None and 0 <= at.known < len(array.cells):
-        return Referred(array.cells[at.known])
-    if name in ("front", "back"):
-        return Referred(array.cells[0 if name == "front" else -1])
-    return Int(len(array.cells), ULONG) if name == "size" else None
+def reachable(value: Any, deep: int = 0) -> Iterator[Any]:
+    """The places that pointers and references in a value lead to, and those in them."""
+    if deep > 4:
+        return
+    if isinstance(value, Address):
+        yield value.place
+        yield from reachable(value.place, deep + 1)
+    elif isinstance(value, Pointer) and value.array is not None:
+        yield Cell(value.array)
+        yield from reachable(value.array, deep + 1)
+    elif isinstance(value, Array):
+        for cell in value.cells[:64]:
+            yield from reachable(cell.value, deep + 1)
+    elif isinstance(value, Object):
+        for cell in value.members.values():
+            if isinstance(cell.value, PLACES):
+                yield cell.value
+            yield from reachable(cell.value, deep + 1)
+    elif isinstance(value, Cell):
+        yield from reachable(value.value, deep + 1)
+    elif isinstance(value, Split):
+        yield from reachable(value.yes, deep + 1)
+        yield from reachable(value.no, deep + 1)
 
 
 def this_of(scope: Scope) -> Any:
@@ -1192,6 +1337,19 @@ def _of_class(argument: Argument) -> bool:
     if kind is None or kind.pointers:
         return isinstance(argument.value, Object)
     return kind.record is not None or bool(_enum_name(argument))
+
+
+def _copies_itself(value: Any) -> bool:
+    """Whether the class of an object says how it is copied."""
+    if isinstance(value, Array) and value.typed is None:
+        return True  # its items are swapped, and pointers to them stay
+    if not isinstance(value, Object):
+        return isinstance(value, Term)
+    own = value.record.methods.get(value.record.name)
+    one_each = own is not None and any(len(f.parameters) == 1 for f in own.functions)
+    inner = any(_copies_itself(cell.value) for cell in value.members.values() if not isinstance(cell.value, Term))
+    assigns = "operator=" in value.record.methods or value.record.assigns or value.record.copies
+    return assigns or one_each or inner
 
 
 def _enum_name(argument: Argument) -> str:

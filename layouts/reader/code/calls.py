@@ -90,7 +90,8 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
         left, right = number(one), number(given[1])
         if left is not None and right is not None and left.known is not None and right.known:
             return Int(-(-left.known // right.known), left.type)
-    if name in _TUPLES and not (machine.python and name in ("list", "tuple", "array")):
+    refers = name in ("tie", "forward_as_tuple")  # to its arguments
+    if name in _TUPLES and not (name in ("list", "tuple", "array") if machine.python else refers):
         return Array([Cell(value) for value in given], None, "", Kind(name))
     if name == "sizeof_bits" and templates and isinstance(templates[0], Kind) and templates[0].bits:
         return Int(templates[0].bits, INT)

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layouts.c_integers import literal
+from layouts.c_integers import LONG, ULONG, IntegerType, Outcome, binary, character, literal, unary
 from layouts.reader.code.lexing import Token
 
 MOST_DEPTH = 60  # brackets and signs inside one another
@@ -25,7 +25,6 @@ _LEVELS = (
 )  # fmt: skip
 _OPPOSITE = {"<": ">=", ">": "<=", "!=": "=="}  # asked as the negation of its opposite
 _TRUTHS = frozenset(("defined", "!1", "&&", "||"))  # what is 0 or 1
-_ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "a": 7, "b": 8, "f": 12, "v": 11, "\\": 92, "'": 39, '"': 34, "?": 63}
 _ASKING = frozenset(
     "__has_include __has_include_next __has_cpp_attribute __has_attribute __has_builtin __has_feature __has_extension"
     " __has_declspec_attribute __has_warning __is_identifier __building_module __has_constexpr_builtin".split()
@@ -41,7 +40,12 @@ class Value:
 
     @property
     def number(self) -> int:
-        return self.bits if self.unsigned or not self.bits >> 63 else self.bits - (1 << 64)
+        return self.type.wrap(self.bits)
+
+    @property
+    def type(self) -> IntegerType:
+        """intmax_t or uintmax_t, which every operand has: [cpp.cond] 12."""
+        return ULONG if self.unsigned else LONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +168,10 @@ def _number(text: str) -> Value:
 
 
 def _character(text: str) -> Value:
-    inner = text[text.index("'") + 1 : -1]
-    if len(inner) == 1:
-        return of_int(ord(inner))
-    if len(inner) == 2 and inner[0] == "\\" and inner[1] in _ESCAPES:
-        return of_int(_ESCAPES[inner[1]])
-    raise BadError
+    found = character(text)
+    if found is None:
+        raise BadError
+    return of_int(found[0], not found[1].signed)
 
 
 def parse(given: list[Token]) -> Node:
@@ -253,27 +255,20 @@ def value_of(node: Node, named: Named) -> Value | None:
 
 
 def _one(op: str, value: Value) -> Value:
-    return of_int({"~": ~value.bits, "-": -value.bits, "+": value.bits}[op], value.unsigned)
+    return _of(unary(op, value.number, value.type))
 
 
 def _two(op: str, left: Value, right: Value) -> Value:
-    if op in ("<<", ">>"):
-        by = right.number
-        if not 0 <= by < 64:
-            raise BadError
-        return of_int(left.number << by if op == "<<" else left.number >> by, left.unsigned)
-    unsigned = left.unsigned or right.unsigned
-    a, b = (left.bits, right.bits) if unsigned else (left.number, right.number)
-    if op in ("/", "%"):
-        if not b:
-            raise BadError
-        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        return of_int(quotient if op == "/" else a - quotient * b, unsigned)
-    compared = {"==": a == b, "!=": a != b, "<": a < b, ">": a > b, "<=": a <= b, ">=": a >= b}
-    if op in compared:
-        return Value(int(compared[op]))
-    made = {"+": a + b, "-": a - b, "*": a * b, "|": a | b, "^": a ^ b, "&": a & b}[op]
-    return of_int(made, unsigned)
+    made = binary(op, left.number, left.type, right.number, right.type)
+    if op in ("<<", ">>") and made.undefined:
+        raise BadError
+    return _of(made)
+
+
+def _of(made: Outcome) -> Value:
+    if made.value is None:
+        raise BadError
+    return of_int(made.value, made.type == ULONG)
 
 
 def spelling(node: Node) -> str:

@@ -7,12 +7,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import accumulate
 
 import tree_sitter
 import tree_sitter_cuda
 
 from layouts.c_integers import BOOL
-from layouts.deadline import check_deadline
+from layouts.deadline import check_deadline, reading_at
 from layouts.reader.code import topmost, tree
 from layouts.reader.code.cxx_expressions import RECORDS, Expressions
 from layouts.reader.code.inline_ptx import string
@@ -22,6 +23,7 @@ from layouts.reader.code.word import Span
 
 MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text …
 PART = 4000  # characters of the declarations that are parsed together where a whole text takes too much
+MOST_OPEN = 1500  # braces in one another: mending more that are not closed takes the parser seconds in one go
 MOST_FAILED = 32  # parts that may take too much
 PROGRESS_PER_KB = 40  # … and of each 1,000 characters: CUTLASS's headers take 4 to 10
 
@@ -43,7 +45,7 @@ def _language() -> tree_sitter.Language:
 
 
 def parse_bounded(
-    language: tree_sitter.Language, text: str, ranges: Sequence[tree_sitter.Range] = ()
+    language: tree_sitter.Language, source: Source, ranges: Sequence[tree_sitter.Range] = ()
 ) -> tree_sitter.Node | None:
     """Parse ASCII text, or only some ranges of it; None if that takes more work than any kernel does.
 
@@ -53,14 +55,17 @@ def parse_bounded(
     parser = tree_sitter.Parser(language)
     if ranges:
         parser.included_ranges = list(ranges)
-    length = sum(one.end_byte - one.start_byte for one in ranges) or len(text)
-    data = text.encode("ascii", "replace")
+    length = sum(one.end_byte - one.start_byte for one in ranges) or len(source.text)
+    data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
+    if _deepest(data) > MOST_OPEN:
+        return None
     calls = 0
     most = MOST_PROGRESS + PROGRESS_PER_KB * length // 1000
 
     def stop(offset: int, error: bool) -> bool:
         nonlocal calls
-        check_deadline()
+        with reading_at(lambda: source.original(offset, offset + 1)[0]):
+            check_deadline()
         calls += 1
         return calls > most
 
@@ -70,9 +75,17 @@ def parse_bounded(
         return None
 
 
+def _deepest(data: bytes) -> int:
+    """How many braces are open in one another at most."""
+    if data.count(b"{") <= MOST_OPEN:
+        return 0
+    steps = (1 if found[0] == b"{" else -1 for found in re.finditer(rb"[{}]", data))
+    return max(accumulate(steps), default=0)
+
+
 def well_formed(source: Source) -> bool:
     """Whether the whole of a text follows the grammar."""
-    root = parse_bounded(_language(), source.text)
+    root = parse_bounded(_language(), source)
     return root is not None and not root.has_error
 
 
@@ -85,7 +98,7 @@ def read_parts(source: Source) -> tuple[tuple[tree.Statement, ...], tuple[Span, 
     """The statements of a text, and the places in it of declarations whose parsing takes too much work: a text that is
     too much as a whole is read declaration by declaration.
     """
-    root = parse_bounded(_language(), source.text)
+    root = parse_bounded(_language(), source)
     if root is not None:
         return tuple(Lowering(source).statements(root)), ()
     out: list[tree.Statement] = []
@@ -94,7 +107,7 @@ def read_parts(source: Source) -> tuple[tuple[tree.Statement, ...], tuple[Span, 
     failed = 0
     for part in topmost.parts(source.text, PART):
         ranges = [_range(*span) for span in part.spans()]
-        root = parse_bounded(_language(), source.text, ranges) if failed < MOST_FAILED else None
+        root = parse_bounded(_language(), source, ranges) if failed < MOST_FAILED else None
         if root is None:
             failed += 1
             unread.append(source.original(part.start, part.end))
@@ -115,7 +128,8 @@ class Lowering(Expressions):
             yield from self.statement(child)
 
     def statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
-        check_deadline()
+        with reading_at(lambda: self.span(node)[0]):
+            check_deadline()
         kind = node.type
         if kind == "ERROR":
             yield from self._unread(node)
@@ -402,6 +416,8 @@ class Lowering(Expressions):
         yield tree.Assembly(
             code, tuple(operands), tuple(names), tuple(clobbered), ptx_text, "volatile" in words, span=self.span(node)
         )
+        if "goto" in words:
+            yield tree.Unread("goto", span=self.span(node))
 
     # types -----------------------------------------------------------------------------------------------------------
 

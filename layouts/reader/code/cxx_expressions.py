@@ -262,7 +262,10 @@ class Expressions(Nodes):
     def _member(self, node: tree_sitter.Node) -> tree.Expression:
         field = node.child_by_field_name("field")
         path = self._path(field) if field else (("", None),)
-        arrow = self.text(node.child_by_field_name("operator")) == "->"
+        operator = self.text(node.child_by_field_name("operator"))
+        if operator not in ("->", "."):  # a pointer to a member
+            return tree.Other(self.text(node), span=self.span(node))
+        arrow = operator == "->"
         return tree.Member(
             self._field(node, "argument"), path[-1][0], arrow, path[-1][1], path[:-1], span=self.span(node)
         )

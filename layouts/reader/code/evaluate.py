@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
+from layouts.deadline import reading_at
 from layouts.reader.code import cxx, merging, python, tree
 from layouts.reader.code.expressions import BudgetError, Frame
 from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
@@ -35,11 +36,11 @@ CLUE = re.compile(
 # Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
-    r"^[ \t]*(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]+[^;\n\"]*;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
-    r"|\((?:cuda-)?gdb\)[^\n]*|\$\d{1,6} = [^;\n]*|(?:/\*\w{4,6}\*/[ \t]*)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*"
-    r"|(?:[\w. \[\]()*]{1,40}[:=]? *)?(?:Sw|Swizzle|S)<\d[^;\n]*:[^;\n]*"
-    r"|(?:[\w. ]{1,40}: *)?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
-    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*$",
+    r"^[ \t]*+(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]++[^;\n\"]*+;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
+    r"|\((?:cuda-)?gdb\)[^\n]*+|\$\d{1,6} = [^;\n]*+|(?:/\*\w{4,6}\*/[ \t]*+)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*+"
+    r"|(?:[\w. \[\]()*]{1,40}[:=]? {0,40})?(?:Sw|Swizzle|S)<\d[^;:\n]*+:[^;\n]*+"
+    r"|(?:[\w. ]{1,40}: {0,40})?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
+    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*+$",
     re.M,
 )
 _PRINT = re.compile(
@@ -230,6 +231,14 @@ def _evaluated(
     if not body:
         return None
     machine, scope = new_machine(text, budget, is_py)
+    with reading_at(lambda: machine.reached):
+        return _run(machine, scope, body, standard)
+
+
+def _run(
+    machine: Machine, scope: Scope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
+) -> Evaluation:
+    text, budget, is_py = machine.text, machine.left, machine.python
     machine.standard = dict(standard)
     unfinished: list[tuple[str, Span]] = []
     try:
@@ -256,9 +265,10 @@ def _evaluated(
         share = max(budget * MOST_STEPS // BUDGET, machine.left // (len(entries) - n))
         rest = max(machine.left - share, 0)
         machine.left -= rest
-        for cell, value in earlier:
-            cell.value = machine.unshared(value)
-        machine.lasting.clear()
+        machine.begins = function.name == "main" and owner is None and home is machine.globals
+        for cell, first, value in earlier:
+            cell.value = machine.unshared(first if machine.begins else value)
+        machine.forget_entry()
         try:
             _enter(machine, function, owner, home)
         except (BudgetError, RecursionError):
@@ -278,15 +288,15 @@ def _evaluated(
     )  # fmt: skip
 
 
-def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any]]:
-    """Global variables that some function may have written before another is run, each with an unknown value; what
-    loose lines use is a variable of theirs.
+def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
+    """Global variables that some function may have written before another is run, each with its first value, which main
+    finds, and an unknown one; what loose lines use is a variable of theirs.
     """
     loose = " ".join(
         machine.text[slice(*one.span)] for one in body if not isinstance(one, (*DEFINITIONS, tree.Declare))
     )
     own = set(_WORDS.findall(loose))
-    out: list[tuple[Cell, Any]] = []
+    out: list[tuple[Cell, Any, Any]] = []
     waiting, seen = [machine.globals], set()
     while waiting:
         scope = waiting.pop()
@@ -297,8 +307,9 @@ def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[C
             if isinstance(cell, Namespace):
                 waiting.append(cell.scope)
             elif isinstance(cell, Cell) and not cell.const and name not in own and machine.may_be_written(name):
+                first = machine.unshared(cell.value)
                 machine.earlier(cell)
-                out.append((cell, cell.value))
+                out.append((cell, first, cell.value))
     return out
 
 

@@ -40,6 +40,7 @@ from layouts.reader.code.values import (
     short,
 )
 from layouts.reader.code.word import Int, Linear, Span, free, symbol
+from layouts.reader.code.writes import used_names
 
 MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
@@ -209,6 +210,9 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
             case tree.Table(items=items):
                 return {self.key(self.value(k, scope)): self.value(v, scope) for k, v in items}
             case tree.Other(text=text):
+                if _ACTS.search(text) and not self.python:  # ({ … }), and what else is not evaluated
+                    self.forget_names(text, scope)
+                    self.forget_globals()
                 if self.tries and _THROWS.search(text):
                     self.escape("?", Left("throw", None), {})
                 return Term(text, span=one.span)
@@ -437,6 +441,9 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
     merge: Any  # given by Machine
 
 
+_ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
+
+
 def pointer_like(base: Linear) -> str:
     """The name of an address that counts sizeof(*name), of such as pointers have; "" for addresses and descriptors."""
     names = [name for name, factor in base.terms if factor == 1 and re.fullmatch(r"[A-Za-z_]\w*", name)]
@@ -458,20 +465,3 @@ def _snapshot(value: Any, deep: int = 0) -> Any:
 def _lowest(value: int) -> int:
     """A literal's lowest bit where it is clearly a mask put in place (0x4000…), else 0."""
     return (value & -value).bit_length() - 1 if value >= 1 << 32 else 0
-
-
-def used_names(function: tree.Function) -> set[str]:
-    """Every name that a function's body uses."""
-    out: set[str] = set()
-    waiting: list[Any] = [function.body]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, tuple):
-            waiting.extend(one)
-        elif isinstance(one, tree.Deferred):
-            waiting.append(one.make())
-        elif isinstance(one, tree.Node):
-            if isinstance(one, tree.Name | tree.Type) and one.path:
-                out.add(one.path[0][0])
-            waiting.extend(getattr(one, slot) for slot in type(one).__slots__ if slot != "span")
-    return out

@@ -73,6 +73,9 @@ class Assembled:
     around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
 
 
+_OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
+
+
 class Finding:
     """The records of one evaluation."""
 
@@ -81,6 +84,7 @@ class Finding:
         self.python = python
         self.left = budget
         self.nested = 0
+        self.reached = 0  # where the statement begins that is run
         self.frames: list[Any] = []
         self.loops: list[tuple[str, Int]] = []
         self.temporaries: list[tuple[Any, str]] = []  # objects that the expression has made, and how they end
@@ -96,6 +100,11 @@ class Finding:
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
+        self.escaped: dict[int, Any] = {}  # places that functions without a body may have kept the address of
+        self.begins = False  # whether main is run, before which nothing was
+        self.statics: list[tuple[dict[Any, Any], Any, Any]] = []  # static members that were made: where, and from what
+        self.globals_lost = False  # whether one was called, which may have written any variable of a namespace
+        self.overloaded = frozenset(_OPERATOR.findall(text))
         self.enumerations: dict[str, Any] = {}  # the scopes that enumerations are in, by name
         self.instances: list[Any] = []  # templates that are being made
         self.memory: dict[Any, Any] = {}  # what stands behind pointers to no variable of the text

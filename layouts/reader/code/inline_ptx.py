@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MOST_INSTRUCTIONS = 256  # of one asm statement
+_BETWEEN = r"(?:\s|//[^\n]*|/\*.*?\*/)*+"
 _STRING = re.compile(
-    r'(?:\s|//[^\n]*|/\*.*?\*/)*(?:(?:u8|[uUL])?R"(?P<fence>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=fence)"|(?:u8|[uUL])?(?P<plain>"(?:[^"\\\n]|\\.)*"))(?:\s|//[^\n]*|/\*.*?\*/)*',
+    rf'{_BETWEEN}(?:(?:u8|[uUL])?R"(?P<fence>[^()\\\s]{{0,16}})\((?P<raw>.*?)\)(?P=fence)"'
+    rf'|(?:u8|[uUL])?(?P<plain>"(?:[^"\\\n]|\\.)*+")){_BETWEEN}',
     re.S,
 )
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.S)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from layouts.reader.code import tree
+from layouts.reader.code.calling import reachable
 from layouts.reader.code.constness import const_of
 from layouts.reader.code.lookup import find_name
 from layouts.reader.code.paths import Escape, Journal, Left, Target
@@ -172,8 +173,8 @@ class Loops:
         refers = one.type is not None and bool(one.type.reference) and bool(items)
         if not self.python and not items:
             whole = whole and isinstance(source, Array)
-            if one.type is not None and one.type.reference:
-                self.forget_names(self.text[slice(*one.values.span)], scope)
+            if isinstance(source, Object) or (one.type is not None and one.type.reference):
+                self._forget_range(one, source, scope)
         first = len(self.log)
         target = Target(True, len(self.branches))
         left: Left | None = None
@@ -202,7 +203,18 @@ class Loops:
         if not whole:
             self._left_open(one, journal, scope, False)
             self._may_return(one)
+            if isinstance(source, Object) and not self.python:
+                self._forget_range(one, source, scope)
         return left
+
+    def _forget_range(self, one: tree.Each, source: Any, scope: Scope) -> None:
+        """Forget what the items of an object, which are not followed, may refer to."""
+        self.forget_names(self.text[slice(*one.values.span)], scope)
+        if isinstance(source, Object):  # its begin() and end() may write, too
+            self.forget(Cell(source))
+            for place in reachable(source):
+                self.forget(place)
+            self.forget_globals()
 
     def _bind_item(self, one: tree.Each, value: Any, cell: Any, scope: Scope) -> None:
         """Give a loop's variables the next item, the very item where they are references."""

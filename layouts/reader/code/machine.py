@@ -12,7 +12,7 @@ from typing import Any
 from layouts.c_integers import BOOL, INT, ULONG, IntegerType, enumeration_type, of_enumerators
 from layouts.reader.code import tree
 from layouts.reader.code.assembling import Assembling
-from layouts.reader.code.calling import is_move
+from layouts.reader.code.calling import declared_before, is_move, reachable
 from layouts.reader.code.constness import const_of
 from layouts.reader.code.expressions import Expressions
 from layouts.reader.code.lifetimes import Lifetimes, has_name
@@ -79,6 +79,7 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         self.destroy_variables(scope)
 
     def execute(self, one: tree.Statement, scope: Scope) -> Left | None:
+        self.reached = one.span[0]
         self.spend()
         if self.python:
             return self._execute(one, scope)
@@ -189,14 +190,19 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         all returns name it; a parameter is moved, all else that has a name is copied.
         """
         found, home = find_name(scope, at.last) if isinstance(at, tree.Name) else (None, scope)
-        within = _in_function(scope, home) and isinstance(found, Cell) and found.value is value
+        name = at.last if isinstance(at, tree.Name) else ""
+        given = f"({name})" in home.consts
+        own = isinstance(found, Cell) and found.value is value and _in_function(scope, home)
+        if isinstance(found, Cell) and not given:  # a reference has the name of what it refers to, or is of a caller
+            own = own and found.name == name and found.frame == len(self.frames)
         if not value.held and not has_name(at):
             result: Any = self.copied(value)
-        elif within and home.owner != "function" and not any(c is found for c in self.lasting.values()):
-            several = (value.record.copies or value.record.ends) and not self.frames[-1].single
+        elif own and not given and not any(c is found for c in self.lasting.values()):
+            plain = self.frames[-1].single and home.owner == "function"  # gcc moves one of an inner block
+            several = (value.record.copies or value.record.ends) and not plain
             result = self._lost_copy(value) if several else value
         elif value.record.copies:
-            moved = within or is_move(at)
+            moved = own or is_move(at)
             result = self.copy_constructed(value, replace(self.argument_of_place(value), place=not moved, const=None))
         else:
             result = self.copied(value, 1)
@@ -350,8 +356,9 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         if found is None:
             return
         known = scope.names.get(name)
-        if isinstance(found, Closure) and isinstance(known, Closure):
-            found = known.joined(found)
+        if isinstance(found, Closure):
+            found = declared_before(found, one.span[0])
+            found = known.joined(found) if isinstance(known, Closure) else found
         scope.names[name] = found
         owner = self.resolve(one.path[:-1], scope) if len(one.path) > 1 else None
         if isinstance(owner, Namespace) and isinstance(found, Kind):
@@ -512,6 +519,13 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
             place = value
         elif isinstance(one.value, tree.Items):
             place = self.initial(one.value, replace(kind, reference=""), scope, one.name)
+        if isinstance(place, Term) and isinstance(one.value, tree.Call) and not kind.const:  # perhaps an argument
+            given = [self.place(a, scope) for a in one.value.arguments if isinstance(a, tree.Name | tree.Member)]
+            for found in (found for found in given if isinstance(found, PLACES)):
+                place = Split("?", found, place) if isinstance(place, PLACES) else found
+            if isinstance(place, PLACES):
+                scope.names[one.name] = Blurred(place)
+                return
         made = self.converted(place, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else place
         cell = Cell(self.copied(made), None, one.name, one.span, len(self.frames), kind.const)
         scope.names[one.name] = cell
@@ -829,11 +843,16 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         return None
 
     def forget_names(self, text: str, scope: Scope) -> None:
-        """Forget the variables whose names stand in a text."""
+        """Forget the variables whose names stand in a text; a long one takes many steps."""
+        self.left -= len(text) >> 6
         for name in dict.fromkeys(_WORD.findall(text)):
             found = find_name(scope, name)[0]
             if isinstance(found, PLACES):
                 self.forget(found, integers=True)
+                for place in reachable(found):
+                    self.forget(place, integers=True)
+            elif isinstance(found, Template | Namespace):  # a static member of it, an instance of it
+                self.forget_globals()
 
     def forget(self, place: Any, integers: bool = False, quiet: bool = False) -> None:
         """Make what a place holds unknown; integers: leave pointers and what is known by its name alone; quiet: what
@@ -904,6 +923,9 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
     def forget_globals(self) -> None:
         """Forget what every function may write: variables of namespaces and static ones that are not constant."""
         seen: set[int] = set()
+        self.globals_lost = True
+        for place in list(self.escaped.values()):
+            self.forget(place, integers=True)
         waiting = [self.globals]
         while waiting:
             scope = waiting.pop()
@@ -911,17 +933,27 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
                 continue
             seen.add(id(scope))
             for value in scope.names.values():
-                if isinstance(value, Cell) and not value.const:
-                    self._forget_cell(value, True)
+                if isinstance(value, Cell):
+                    self._forget_lasting(value)
                 elif isinstance(value, Namespace):
                     waiting.append(value.scope)
         for cell in self.lasting.values():
-            self._forget_cell(cell, True)
+            self._forget_lasting(cell)
         for made in self.records.values():
-            if isinstance(made, Record):
+            if isinstance(made, Cell):
+                self._forget_lasting(made)
+            elif isinstance(made, Record):
                 for value in made.scope.names.values():
-                    if isinstance(value, Cell) and not value.const:
-                        self._forget_cell(value, True)
+                    if isinstance(value, Cell):
+                        self._forget_lasting(value)
+
+    def _forget_lasting(self, cell: Cell) -> None:
+        """Forget a variable that every function sees, and what can be reached from it."""
+        for place in reachable(cell.value):
+            self.forget(place, integers=True)
+        if not cell.const:
+            aims = isinstance(cell.value, Address) or (isinstance(cell.value, Pointer) and cell.value.array is not None)
+            self._forget_cell(cell, not aims)
 
     def forget_all(self, scope: Scope) -> None:
         """Forget every variable that can be named here or in a calling function, and those that every function may

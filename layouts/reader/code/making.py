@@ -112,18 +112,22 @@ class Making:
             else:
                 self._aggregate(made, record, given)
         else:
-            self._member_defaults(made, record, self.this_scope(record.scope, made, record))
             self._aggregate(made, record, given)
         return made
 
     def _aggregate(self, made: Object, record: Record, given: list[Any]) -> None:
-        """Store values in members, in their order."""
+        """Store values in members, in their order; those behind them begin as they are declared."""
         names = list(record.fields or made.members)
+        scope = self.this_scope(record.scope, made, record)
+        if record.bases:
+            self._member_defaults(made, record, scope)
         if len(given) > len(names):
             self.forget(Cell(made))
             return
         for name, value in zip(names, given, strict=False):
             self.begin(self.member(made, name, (0, 0)), getattr(value, "value", value), (0, 0))
+        if not record.bases:
+            self._member_defaults(made, record, scope, frozenset(names[: len(given)]))
 
     def _member_defaults(self, made: Object, record: Record, scope: Scope, but: frozenset[str] = frozenset()) -> None:
         """Give members what their declarations initialize them with, and bases' what theirs do."""
@@ -468,6 +472,11 @@ class Making:
         size = number(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
         if len(items) == 1 and isinstance(items[0][1], Array) and size is not None:
             cells = [Cell(self.copied(c.value), element) for c in items[0][1].cells]
+        if element is not None and element.name.endswith("array") and element.arguments and not element.pointers:
+            for cell in cells:  # std::array<std::array<T, m>, n>
+                if isinstance(cell.value, Array) and cell.value.typed is None and not element.dims:
+                    inner = [("", one.value, (0, 0)) for one in cell.value.cells]
+                    cell.value = self._library_array(element, inner, "")
         if element is not None and size is not None and size.known is not None and kind.name.endswith("array"):
             while len(cells) < min(size.known, MOST_ITEMS):
                 cells.append(Cell(self._zero(element), element))

@@ -193,6 +193,8 @@ class Naming(Making):
         if isinstance(found, Later):
             scope.names[name] = Cell(Term(name), name=name)
             member = found.decl
+            if not member.const:
+                self.statics.append((scope.names, name, found))
             kind = self.kind(member.type, found.scope) if member.type else None
             inner, first = Scope(found.scope), len(self.log)
             if member.value is not None:
@@ -207,8 +209,10 @@ class Naming(Making):
                 value.held = True
             found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
             self._forget_order(found, member, inner, first)
-            if member.static and self.outlives(member):
+            if self.outlives(member):
                 self.earlier(found)
+            if not member.const and self.globals_lost:
+                self.forget(found, integers=True)
         return found
 
     def _forget_order(self, cell: Cell, member: tree.Declare, scope: Scope, first: int) -> None:
@@ -376,7 +380,9 @@ class Naming(Making):
         """An instance of a variable template."""
         made: Cell | None = self.records.get(key)
         if made is None:
-            made = self.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=True)
+            made = self.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=decl.const)
+            if not decl.const:
+                self.statics.append((self.records, key, None))
             if len(self.instances) > MOST_INSTANCES:
                 return made
             self.instances.append(key)
@@ -384,6 +390,8 @@ class Naming(Making):
                 inner.names[decl.name] = Later(replace(decl, templates=()), inner)
                 self.records[key] = self.forced(inner, decl.name)
                 made.value, made.kind = self.records[key].value, self.records[key].kind
+                if not made.const and self.globals_lost:
+                    self.forget(made, integers=True)
             finally:
                 self.instances.pop()
         return made
@@ -480,6 +488,9 @@ class Naming(Making):
 
     # given by the classes below
     misread: bool
+    statics: list[tuple[dict[Any, Any], Any, Any]]
+    globals_lost: bool
+    forget: Any
     define: Any
     this_of: Any
     copied: Any

@@ -47,6 +47,13 @@ class Operators(Finding):
             return self.value(one.right, scope)
         if one.op == ">" and not self.python and (name := self._misread_name(one, scope)) is not None:
             return self.value(name, scope)
+        if not self.python and one.op in self.overloaded and one.op not in ("&&", "||"):
+            operands = [self._argument_in(side, scope) for side in (one.left, one.right)]
+            own = self.operator(one.op, *operands, one)
+            if own is not None:
+                return own
+            left, right = (self._argument_value(operand) for operand in operands)
+            return self.operate(one.op, left, right, one, one.left, one.right)
         left = self.value(one.left, scope)
         if isinstance(left, Object) and one.op in ("&&", "||") and f"operator{one.op}" in left.record.methods:
             return self.operator(one.op, left, self.value(one.right, scope), one)
@@ -144,8 +151,8 @@ class Operators(Finding):
         if not self.python:
             left, right = self._as_number(left), self._as_number(right)
         one, two = number(left), number(right)
-        if one is None or two is None:
-            return Term(self.words(at))
+        if one is None or two is None or (op not in c_integers.COMPARED and (one.type.scoped or two.type.scoped)):
+            return Term(self.words(at))  # an operator of an enum class that the text does not show
         if any(
             isinstance(v, Term) and v.kind is not None and v.kind.name in ("float", "double") for v in (left, right)
         ):
@@ -240,13 +247,17 @@ class Operators(Finding):
         if one.op == "post":
             return self._post(one, scope)
         if one.op == "&":
+            if "&" in self.overloaded and isinstance(value := self._argument_in(one.value, scope).value, Object):
+                own_address = self.operator("&", value, None, one)
+                if own_address is not None:
+                    return self.load(own_address, one)
             return self._address(one.value, scope)
         if one.op == "...":
             return Term(self.words(one))
         value = self.value(one.value, scope)
         if one.op == "*":
             return self.load(self.pointee_of(value, one), one)
-        if isinstance(value, Object) and not self.python:
+        if not self.python:
             own_operator = self.operator(one.op, value, None, one)
             if own_operator is not None:
                 return self.load(own_operator, one)
@@ -419,6 +430,8 @@ class Operators(Finding):
 
     # given by the classes below
     value: Any
+    _argument_in: Any
+    _argument_value: Any
     load: Any
     place: Any
     resolve: Any

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layouts.c_integers import promoted
+from layouts.c_integers import INT, promoted
 from layouts.reader.code import tree
 from layouts.reader.code.templates import fits_pattern, same_type
 from layouts.reader.code.values import Kind
 
-EXACT, PROMOTED, CONVERTED, USER, ELLIPSIS = range(5)
+EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # [over.ics.rank] 4.2: an enum's own type first
 UNKNOWN = -1  # a rank that is not known
 _FLOATING = ("float", "double")
 
@@ -128,6 +128,9 @@ def _number_rank(given: Kind, kind: Kind) -> int | None:
             return EXACT
         if getattr(kind.whole, "enumeration", "") or getattr(given.whole, "scoped", False):
             return None
+        narrow = given.whole.underlying if given.whole.bits < INT.bits else None  # only a fixed one is
+        if narrow == kind.whole:
+            return UNDERLYING
         return PROMOTED if promoted(given.whole) == kind.whole else CONVERTED
     floating = [k.name in _FLOATING for k in (given, kind)]
     if all(floating):
@@ -154,6 +157,10 @@ def _pointer_rank(given: Kind, kind: Kind) -> int | None:
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
     if given.const and not kind.const and kind.pointers == 1 == steps:
         return None
+    if kind.reference and kind.dims:  # T (&)[4]
+        sizes = [tuple(dim.known for dim in dims) for dims in (given.dims, kind.dims)]
+        if sizes[0] != sizes[1]:
+            return UNKNOWN if None in (*sizes[0], *sizes[1]) or (not given.dims and given.const) else None
     one = Kind(given.name, given.whole, given.bits, given.record, arguments=given.arguments)
     two = Kind(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
     same = same_type(one, two)
@@ -225,6 +232,9 @@ def _binding(argument: Argument, one: Kind | None, two: Kind | None) -> int:
     """1 where the first parameter binds an argument better than the second, -1 the other way round, else 0."""
     if one is None or two is None:
         return 0
+    nearer = _nearer(argument.kind, one, two)
+    if nearer:
+        return nearer
     if one.pointers == 1 == two.pointers and one.const != two.const:
         return 1 if not one.const else -1  # of a pointer to what is not const
     if not one.reference or not two.reference:
@@ -234,6 +244,20 @@ def _binding(argument: Argument, one: Kind | None, two: Kind | None) -> int:
     if one.const != two.const and not one.pointers:
         return 1 if not one.const else -1
     return 0
+
+
+def _nearer(given: Kind | None, one: Kind, two: Kind) -> int:
+    """1 where an object's or pointer's class is converted to a nearer base by the first of two types, -1 by the second:
+    [over.ics.rank] 4.4.
+    """
+    mine, other = one.record, two.record
+    if given is None or given.record is None or mine is other or one.pointers != given.pointers:
+        return 0
+    if mine is None or not given.record.descends(mine):
+        return -1 if other is not None and two.pointers and one.name == "void" and given.record.descends(other) else 0
+    if other is None:
+        return 1 if one.pointers and two.name == "void" else 0
+    return 1 if mine.descends(other) else -1 if other.descends(mine) else 0
 
 
 def _more_special(one: tree.Function, two: tree.Function) -> bool:

@@ -67,7 +67,7 @@ class Places:
                 return self.member(whole, name, one.span, one.templates)
             case tree.Index(value=inner, indices=indices):
                 whole = self.place(inner, scope)
-                const = const_of(self, inner, scope) if not self.python else None
+                const = const_of(self, inner, scope) if "[" in self.overloaded and not self.python else None
                 for index in indices:
                     whole = self._indexed(whole, self.value(index, scope), one, const)
                 return whole
@@ -301,6 +301,10 @@ class Places:
             and self.frames[-1].scope is not None
         ):
             self.forget_all(self.frames[-1].scope)  # of a hidden member, which may point to any of them
+        if any("(" in name for name, _ in pointer.base.terms):  # from a function: it may point to any variable
+            self.forget_globals()
+        for escaped in list(self.escaped.values()):
+            self.forget(escaped, integers=True)
         key = self._memory_key(pointer)
         for other, (apart, cell) in list(self.memory.items()):
             if other != key and _may_alias(pointer, apart):
@@ -524,6 +528,10 @@ class Places:
     summaries: Any
     _either: Any
     condition_text: Any
+    overloaded: frozenset[str]
+    forget: Any
+    forget_globals: Any
+    escaped: dict[int, Any]
     resolve: Any
     named: Any
     value: Any

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from layouts.deadline import reading_at
 from layouts.reader.code import attributes, conditions, predefined
 from layouts.reader.code.brackets import bare
 from layouts.reader.code.conditions import BadError, Node, Value
@@ -26,7 +27,7 @@ MOST_SPAN = 20_000  # characters of one use of a macro
 MOST_TOLD = 8  # places of a text that are not read
 _LEFT = "what depends on it is left open."
 _WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
-_OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*\(", re.S)
+_OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
 _BRACKET = re.compile(r"[()]")
 _STORES = frozenset("= += -= *= /= %= <<= >>= &= |= ^= ++ -- ; { } # asm new delete throw".split())
 _RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
@@ -111,6 +112,7 @@ class _Run:
         self.chosen = chosen
         self.macros: dict[str, Macro] = dict(own.given)
         self.undefined = set(own.undefined)
+        self.pushed: dict[str, list[tuple[Macro | None, bool]]] = {}
         self.doubtful: set[str] = set()  # macros that a condition which is left out defines
         self.expander = Expander(self.macros, own.steps)
         self.out: list[str] = []
@@ -130,6 +132,10 @@ class _Run:
         self.counted = 0  # uses of __COUNTER__, of macros that are not expanded
 
     def made(self) -> Prepared:
+        with reading_at(lambda: self.text.joined.original(self.at)):
+            return self._made()
+
+    def _made(self) -> Prepared:
         start = 0
         directives = self.text.directives
         for n, one in enumerate(directives):
@@ -191,8 +197,23 @@ class _Run:
                 self.doubtful.discard(one.rest[0].text)
                 if self._leaves_out:
                     self.doubtful.add(one.rest[0].text)
+            case "pragma" if self.reads and len(one.rest) > 2 and one.rest[0].text in ("push_macro", "pop_macro"):
+                self._keep_macro(one.rest[2].text.strip('"'), one.rest[0].text == "push_macro")
             case "error" if self.reads and (not self.opened or self.opened[-1].matters):
                 self.failed = True
+
+    def _keep_macro(self, name: str, push: bool) -> None:
+        """Keep a macro's definition, or bring the one back that was kept last."""
+        if push:
+            self.pushed.setdefault(name, []).append((self.macros.get(name), name in self.undefined))
+        elif self.pushed.get(name):
+            macro, undefined = self.pushed[name].pop()
+            self.macros.pop(name, None)
+            self.undefined.discard(name)
+            if macro is not None:
+                self.macros[name] = macro
+            elif undefined:
+                self.undefined.add(name)
 
     @property
     def _leaves_out(self) -> bool:

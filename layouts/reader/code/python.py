@@ -14,6 +14,7 @@ from layouts.c_integers import PYTHON
 from layouts.reader.code import tree
 from layouts.reader.code.cxx import parse_bounded
 from layouts.reader.code.nodes import MOST_DEPTH, Nodes, Readers
+from layouts.reader.code.source import plain
 from layouts.reader.code.word import Span
 
 
@@ -30,7 +31,7 @@ def read(text: str) -> tuple[tree.Statement, ...]:
     if first[:1] == " " and dedent(ascii_text) != ascii_text:
         ascii_text = "if 1:\n" + ascii_text
         shift = 6
-    root = parse_bounded(_language(), ascii_text)
+    root = parse_bounded(_language(), plain(ascii_text))
     if root is None:
         return ()
     made = tuple(Lowering(ascii_text, shift).statements(root))

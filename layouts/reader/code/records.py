@@ -173,7 +173,11 @@ def _use(machine: Expressions, record: Record, member: tree.Using) -> None:
         return
     closure = base.methods.get(last)
     if closure is not None and last == base.name:
-        record.methods[record.name] = closure
+        kept = tuple(f for f in closure.functions if not takes_own(f, last))  # no copy constructors
+        closure = replace(closure, functions=kept, homes=tuple(closure.home(f) for f in kept))
+        if kept:
+            record.methods[record.name] = closure
+            record.scope.names["(used)"] = (*record.scope.names.get("(used)", ()), closure)
     elif closure is not None:
         record.methods[last] = closure
         record.scope.names[last] = closure

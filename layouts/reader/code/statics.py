@@ -17,7 +17,10 @@ _ASSIGNED = re.compile(
     r"(?:[-+*/%&|^]|<<|>>)?=(?!=)",
     re.M,
 )
-_COUNTED = re.compile(rf"(?:\+\+|--)\s*(?P<first>[A-Za-z_]\w*)|(?<![\w.])(?P<last>[A-Za-z_]\w*){_PATH}\s*(?:\+\+|--)")
+_COUNTED = re.compile(
+    rf"(?:\+\+|--)\s*(?P<first>[A-Za-z_]\w*)"
+    rf"|(?<![\w.])(?!(?:return|else|do)\b)(?P<last>[A-Za-z_]\w*){_PATH}\s*(?:\+\+|--)"
+)
 _ADDRESS = re.compile(r"(?<=[(,={;!?:~<>])\s*&\s*(?:\w+\s*::\s*)*(?P<name>[A-Za-z_]\w*)|\breturn\s*&\s*(?P<given>\w+)")
 _OUTPUT = re.compile(r"\"[=+][^\"]*\"\s*\(\s*(?P<name>[A-Za-z_]\w*)")
 _COPIED = re.compile(r"\bcuda(?:MemcpyToSymbol\w*|GetSymbolAddress)\s*\([^;]*?(?P<name>[A-Za-z_]\w*)\s*,")

@@ -329,7 +329,9 @@ def _text(one: Any) -> str:
     """An expression as text without its places."""
     if isinstance(one, tree.Name | tree.Type):
         pointers, reference, const = _shape(one)
-        return f"{'const ' * const}{_path_text(one.path)}{'*' * pointers}{reference}"
+        dims = one.dims if reference and isinstance(one, tree.Type) else ()  # T (&)[4]; others decay to pointers
+        sizes = "".join(f"[{_text(dim)}]" for dim in dims)
+        return f"{'const ' * const}{_path_text(one.path)}{'*' * pointers}{reference}{sizes}"
     if isinstance(one, tree.Num):
         return str(one.value)
     if isinstance(one, tree.Node):

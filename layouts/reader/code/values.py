@@ -58,7 +58,9 @@ class Scope:
         self.names: dict[str, Any] = {}
         self.owner = owner
         self.using: list[Scope] = []
-        self.consts: set[str] = set()  # references to const
+        self.consts: set[str] = (
+            set()
+        )  # references to const; ?name where that is not known; (name) of a parameter by value
 
     def find(self, name: str) -> Any:
         scope: Scope | None = self

@@ -108,3 +108,9 @@ def root_of(one: tree.Expression) -> str:
                 return one.path[0][0]
             case _:
                 return ""
+
+
+def used_names(function: tree.Function) -> set[str]:
+    """Every name that a function's body uses."""
+    names = (node for node in nodes_of(function.body) if isinstance(node, tree.Name | tree.Type) and node.path)
+    return {node.path[0][0] for node in names}
