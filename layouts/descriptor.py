@@ -55,7 +55,6 @@ WINDOW_MASK = START.mask  # the bits of a shared-window address
 WINDOW_BYTES = WINDOW_MASK + 1
 VERSION_BIT = VERSION.low
 TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format has not
-_VERSION_BITS = VERSION.most << VERSION_BIT  # where wgmma's format has none
 K_BYTES = 32
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
 SOURCE = WGMMA.source
@@ -268,17 +267,16 @@ def cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
     """Say what a word that reads the right bytes should still not be trusted for: its reserved bits, each with what
     keeps it 0, and bytes that no source states. Unusual but legal fields are no part of it.
     """
-    bits = descriptor.reserved
-    out: list[str] = []
-    if descriptor.format is WGMMA and bits >> VERSION_BIT & 1 and not bits & _VERSION_BITS & ~(1 << VERSION_BIT):
-        out.append(f"Reserved bit {VERSION_BIT} is set, tcgen05’s version: leave out 1 << {VERSION_BIT}.")
-        bits &= ~(1 << VERSION_BIT)
-    for low, high, advice in descriptor.format.kept_clear:
-        having = [bit for bit in range(low, high + 1) if bits >> bit & 1]
-        if having:
-            several = len(having) > 1
-            names = listed([str(bit) for bit in having])
-            out.append(f"Reserved bit{'s' * several} {names} {'are' if several else 'is'} set: {advice}.")
+    form, out = descriptor.format, []
+    advice = {bit: says for low, high, says in form.kept_clear for bit in range(low, high + 1)}
+    groups: dict[str, list[str]] = {}
+    for bit in range(64):
+        if descriptor.reserved >> bit & 1:
+            says = advice.get(bit, f"no field of {form.name}’s descriptor is there")
+            groups.setdefault(says, []).append(str(bit))
+    for says, bits in groups.items():
+        several = len(bits) > 1
+        out.append(f"Reserved bit{'s' * several} {listed(bits)} {'are' if several else 'is'} set: {says}.")
     return (*out, *(notice.message for notice in uncertain(descriptor, seen)))
 
 

@@ -52,10 +52,10 @@ WGMMA = Format(
     documented="0x4000004004000101",
     kept_clear=(
         *_LOW,
-        (46, 47, _MASK % "SBO"),
+        (46, 46, "leave out 1 << 46, which is tcgen05’s version, or " + _MASK % "SBO"),
+        (47, 47, _MASK % "SBO"),
         (48, 48, "the base offset begins at bit 49"),
         (52, 52, "mask the base offset with 7"),
-        (53, 60, "no field of wgmma’s descriptor is there"),
         (61, 61, "the swizzle mode begins at bit 62"),
     ),
 )
@@ -96,7 +96,7 @@ TCGEN05 = Format(
     cutlass=("cute::UMMA::SmemDescriptor", ""),
     example="0x4000404000010100",
     agrees=_AGREES,
-    kept_clear=(*_LOW, (53, 60, "no field of tcgen05’s descriptor is there")),
+    kept_clear=_LOW,
     notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61.",
 )
 FORMATS = (WGMMA, TCGEN05)
