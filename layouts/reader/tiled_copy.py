@@ -35,6 +35,7 @@ _FOURTH = (
     " copied."
 )
 _VECTOR = re.compile(r"AutoVectorizingCopyWithAssumedAlignment")
+_ASYNC = re.compile(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +102,12 @@ def _operation(home: Text, value: Any, element: int | None) -> Copied | None:
     if value.name in ("UniversalCopy", "CopyUniversalOp"):
         return Copied("universal", _bits(home, value.angle[0]) if value.angle else element, element)
     if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
-        wide = home.number(value.angle[0]) if value.angle else 128 if value.name == "AutoVectorizingCopy" else element
+        wide = 128 if value.name == "AutoVectorizingCopy" else element
+        if value.angle:
+            number = home.number(value.angle[0])
+            wide = _bits(home, value.angle[0]) if number is None else number
         return Copied("universal", wide, element, vectorizes=value.name != "DefaultCopy")
-    if value.name.startswith("SM80_CP_ASYNC") or value.name in ("CopyG2SOp",):
+    if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
         return Copied("cp.async", _bits(home, value.angle[0]) if value.angle else None, element)
     found = atoms.atom(home, value)
     if found is None or not found.found or found.found[0].family.multiplies:

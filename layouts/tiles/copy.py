@@ -40,9 +40,11 @@ if TYPE_CHECKING:
 
 WIDER = {"a": "M or K", "b": "N or K", "c": "M or N"}
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
-_OPERATION = re.compile(
-    r"\s*(?:\w+::)*(?:Copy_Atom|Copy_Traits|UniversalCopy|DefaultCopy|AutoVectorizingCopy\w*|SM80_CP_ASYNC_\w+)\b"
-)
+_NAMES = (
+    "UniversalCopy", "DefaultCopy", "AutoVectorizingCopyWithAssumedAlignment", "AutoVectorizingCopy",
+    *(f"SM80_CP_ASYNC_CACHE{where}{fill}" for where in ("ALWAYS", "GLOBAL") for fill in ("_ZFILL", "")),
+)  # fmt: skip
+_OPERATION = re.compile(rf"\s*(?:\w+::)*(?P<name>Copy_Atom|Copy_Traits|{'|'.join(_NAMES)})\b", re.I)
 
 
 def copy_atom(text: str, bits: int | None, element_bits: int) -> CopyAtom:
@@ -68,11 +70,13 @@ def vector_limit(text: str) -> int | None:
 
 def _operation(text: str) -> Copied | None:
     """A copy operation of CUTLASS alone or in a Copy_Atom, as the reader has it; None for another text."""
-    if not _OPERATION.match(text):
+    if not (found := _OPERATION.match(text)):
         return None
     from layouts.reader import terms, tiled_copy  # the reader's parsers load when a name is read
 
-    home = terms.Text(text)
+    known = {name.lower(): name for name in _NAMES}
+    name = known.get(found["name"].lower(), found["name"])  # universalcopy, too
+    home = terms.Text(f"{name}{text[found.end() :]}")
     return tiled_copy.atom(home, home.term(0))
 
 
