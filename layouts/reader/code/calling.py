@@ -44,7 +44,7 @@ from layouts.reader.code.values import (
     size_bytes,
 )
 from layouts.reader.code.word import UNKNOWN, Int, Span, free
-from layouts.reader.code.writes import USES, used_names
+from layouts.reader.code.writes import only_uses, used_names
 
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
@@ -922,7 +922,7 @@ class Calls:
         name says that it only uses them, the variables that it is given.
         """
         std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
-        uses = len(arguments) >= 12 or (USES.search(name) is not None and not std)  # 12: cuTensorMapEncodeTiled
+        uses = len(arguments) >= 12 or (only_uses(one.function, name) and not std)  # 12: cuTensorMapEncodeTiled
         for argument in arguments:
             value = argument.value
             if isinstance(value, Closure):

@@ -10,12 +10,21 @@ from typing import Any
 
 from layouts.reader.code import tree
 
-# What a function that only uses its arguments is called: what such a one is given is as it was.
+# What a function that only uses its arguments is called: what such a one is given is as it was. A member of a class
+# that the text does not have counts only by what it does on the device: log.print(x) may write x.
+_DEVICE = r"mma|gemm|load|store|copy|issue|sync|wait|arrive|fence|commit|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma"
 USES = re.compile(
-    r"mma|gemm|load|store|copy|issue|print|assert|check|sync|wait|arrive|fence|commit|launch|log|fetch|expect|barrier"
-    r"|tma|tensor_?map|tcgen|umma|trap|sleep|visit|dump|show|debug|verify|test|likely|unused|ignore|void|use\b|emit|send|record",
+    _DEVICE + r"|print|assert|check|log|trap|sleep|visit|dump|show|debug|verify|test|likely|unused|ignore|void|use\b"
+    r"|emit|send|record",
     re.I,
 )
+MEMBER_USES = re.compile(_DEVICE, re.I)
+
+
+def only_uses(function: tree.Expression, name: str) -> bool:
+    """Whether a function that the text does not have is taken to leave its arguments as they are, by its name."""
+    member = isinstance(function, tree.Member) or (isinstance(function, tree.Name) and len(function.path) > 1)
+    return (MEMBER_USES if member else USES).search(name) is not None
 
 
 def nodes_of(one: object) -> Iterator[tree.Node]:
@@ -83,7 +92,7 @@ def summarize(one: tree.Statement) -> Summary:
             case tree.Call():
                 calls = True
                 last = getattr(node.function, "last", "") or getattr(node.function, "name", "")
-                if not USES.search(last):
+                if not only_uses(node.function, last):
                     names.update(root_of(argument) for argument in node.arguments)
                 if isinstance(node.function, tree.Member):
                     names.add(root_of(node.function.value))
