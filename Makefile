@@ -87,10 +87,10 @@ mutants: $(VENV)/.test browser  ## plant faults, N=… in files="layouts app sta
 planted: $(VENV)/.test browser compiler  ## plant every fault of tests/mutants/by_hand.toml, only="WORD…" some; writes docs/mutants.md (half an hour)
 	$(BIN)/python -m tests.mutants.by_hand $(only)
 
-targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/table/targets.json
+targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/ptx/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep
 
-sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layouts/table/sass.json (minutes)
+sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layouts/ptx/table/sass.json (minutes)
 	$(BIN)/python -m tests.ptxas.sass
 
 golden: $(VENV)/.test browser  ## rewrite the golden pictures and texts and the README's screenshot

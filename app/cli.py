@@ -10,9 +10,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from app.diagram.options import DIAGRAM
-from app.kit.serve import serve
-from app.kit.terminal import AsJson, Ptx, form_of, given, print_json, save, table
+from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.kit.serve import serve
+from lanescope.app.kit.terminal import AsJson, Ptx, form_of, given, print_json, save, table
 
 app = typer.Typer(
     rich_markup_mode=None,  # plain help answers in half the time
@@ -25,21 +25,21 @@ app = typer.Typer(
 @lru_cache(maxsize=1)
 def attach() -> typer.Typer:
     """The command with all its verbs."""
-    from app.banks import verbs as banks
-    from app.capture import verbs as capture
-    from app.chain import verbs as chain
-    from app.check import verbs as check
-    from app.dump import verbs as dump
-    from app.idesc import verbs as idesc
-    from app.kernel import verbs as kernel
-    from app.layouts import verbs as layouts
-    from app.memory import verbs as memory
-    from app.metadata import verbs as metadata
-    from app.read import verbs as read
-    from app.runs import verbs as runs
-    from app.scales import verbs as scales
-    from app.tiles import verbs as tiles
-    from app.tmem import verbs as tmem
+    from lanescope.app.banks import verbs as banks
+    from lanescope.app.capture import verbs as capture
+    from lanescope.app.chain import verbs as chain
+    from lanescope.app.check import verbs as check
+    from lanescope.app.dump import verbs as dump
+    from lanescope.app.idesc import verbs as idesc
+    from lanescope.app.kernel import verbs as kernel
+    from lanescope.app.layouts import verbs as layouts
+    from lanescope.app.memory import verbs as memory
+    from lanescope.app.metadata import verbs as metadata
+    from lanescope.app.read import verbs as read
+    from lanescope.app.runs import verbs as runs
+    from lanescope.app.scales import verbs as scales
+    from lanescope.app.tiles import verbs as tiles
+    from lanescope.app.tmem import verbs as tmem
 
     features = (chain, banks, memory, dump, capture, check, kernel, runs, read, tiles, layouts, idesc)
     for feature in (*features, tmem, scales, metadata):
@@ -51,7 +51,7 @@ def main() -> None:
     """Entry point: what the caller gave wrong is a message and status 2. Verbs of this file start without the others
     being built, which costs as much.
     """
-    from layouts.errors import LayoutError, refusing_depth
+    from lanescope.errors import LayoutError, refusing_depth
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -98,9 +98,9 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """Every instruction, narrowed."""
-    from app.catalogue import facts as catalogue
-    from app.kit import rows
-    from layouts import catalog
+    from lanescope.app.catalogue import facts as catalogue
+    from lanescope.app.kit import rows
+    from lanescope.ptx import catalog
 
     found = catalogue.listing(family=family, type=type, target=target, shape=shape, q=q)
     if as_json:
@@ -135,10 +135,10 @@ def show(
     """Element → lane, register, bits; or lane → elements; or the facts of every operand. Exit status 1 where a pointer
     or an ldm is illegal.
     """
-    from app.instruction import answers
-    from app.instruction import facts as about
-    from layouts.errors import LayoutError
-    from layouts.reading import number
+    from lanescope.app.instruction import answers
+    from lanescope.app.instruction import facts as about
+    from lanescope.errors import LayoutError
+    from lanescope.reading import number
 
     found = about.found(ptx, idesc)
     if not operand and (at or lane):
@@ -198,9 +198,9 @@ def diagram(
     as_json: AsJson = False,
 ) -> None:
     """A fragment as a figure for a document; the same bytes as the server's addresses give."""
-    from app.diagram import forms as pictures
-    from app.instruction.state import with_descriptor
-    from layouts import find
+    from lanescope import find
+    from lanescope.app.diagram import forms as pictures
+    from lanescope.app.instruction.state import with_descriptor
 
     found = with_descriptor(find(ptx), {"idesc": idesc})
     asked = {"colour": colour, "label": label, "lanes": lanes, "warps": warps, "rows": rows, "cols": cols,
@@ -222,7 +222,7 @@ def export(
     """A self-contained site: pages, JSON, SVG, scripts; relative links, no server. What has not changed is not written
     again.
     """
-    from app import export as site
+    from lanescope.app import export as site
 
     told = site.export(folder, family or [], sys.stderr.isatty())
     (

@@ -17,27 +17,28 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
-from app.catalogue import facts as catalogue
-from app.catalogue import search, topics
-from app.catalogue.groups import in_order
-from app.catalogue.topics import Exported
-from app.guide import render as guide
-from app.instruction.state import with_descriptor
-from app.kit import links
-from app.kit.assets import STATIC, bundle, style
-from app.kit.encode import dumps
-from app.kit.fact import plain
-from app.kit.page import css
-from app.kit.plotly import plotly_url
-from app.kit.settings import Settings
-from app.main import create_app
-from app.read import reading
-from app.runs.hardware import Hardware
-from layouts import catalog, palette
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.render.svg import svg
-from layouts.view import Figure, figure_of, operand_figure
+from lanescope.app.catalogue import facts as catalogue
+from lanescope.app.catalogue import search, topics
+from lanescope.app.catalogue.groups import in_order
+from lanescope.app.catalogue.topics import Exported
+from lanescope.app.guide import render as guide
+from lanescope.app.instruction.state import with_descriptor
+from lanescope.app.kit import links
+from lanescope.app.kit.assets import STATIC, bundle, style
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.fact import plain
+from lanescope.app.kit.page import css
+from lanescope.app.kit.plotly import plotly_url
+from lanescope.app.kit.settings import Settings
+from lanescope.app.main import create_app
+from lanescope.app.read import reading
+from lanescope.app.runs.hardware import Hardware
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.render import palette
+from lanescope.render.svg import svg
+from lanescope.render.view import Figure, figure_of, operand_figure
 
 REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json

@@ -1,6 +1,6 @@
 """Lanescope's engine: which lane and register holds which element of a tensor-core fragment.
 
->>> from layouts import find
+>>> from lanescope import find
 >>> a = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
 >>> a.owner(11, 2)
 [(13, 2)]
@@ -8,17 +8,17 @@
 '(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)'
 """
 
-from layouts import notebook  # draws objects in Jupyter
-from layouts.bound import bind
-from layouts.catalog import families, find, instructions
-from layouts.errors import LayoutError
-from layouts.pattern import Pattern
-from layouts.tiles.bulk import tma_copy
-from layouts.tiles.copy import tiled_copy
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.loop import feed
-from layouts.tiles.mma import tiled_mma
-from layouts.tiles.tv import tv
+from lanescope.blackwell.bound import bind
+from lanescope.errors import LayoutError
+from lanescope.ptx.catalog import families, find, instructions
+from lanescope.ptx.pattern import Pattern
+from lanescope.render import notebook  # draws objects in Jupyter
+from lanescope.tiles.bulk import tma_copy
+from lanescope.tiles.copy import tiled_copy
+from lanescope.tiles.loop import feed
+from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.tv import tv
+from lanescope.triton.gluon import triton_layout
 
 __all__ = [
     "LayoutError",

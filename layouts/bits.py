@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from layouts.errors import LayoutError
+from lanescope.errors import LayoutError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from layouts.errors import LayoutError
+from lanescope.errors import LayoutError
 
 LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
 LONGEST_KEY = 60

@@ -1,5 +1,5 @@
 """How objects show themselves in a notebook: Jupyter asks for `_repr_svg_` and `_repr_html_`. What draws is known only
-to layouts/notebook.py, which fills PAINTERS.
+to layouts/render/notebook.py, which fills PAINTERS.
 """
 
 from __future__ import annotations

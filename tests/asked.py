@@ -12,7 +12,7 @@ import copy
 from typing import Any
 from urllib.parse import quote
 
-from app.kit.examples import BODIES
+from lanescope.app.kit.examples import BODIES
 from tests import arrays
 
 API = "/api/v1"

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from layouts.workbench import Bench
+from lanescope.workbench import Bench
 
 GOLDEN = Path(__file__).parent / "golden" / "benches"
 SIGNS = {"match": ".", "mismatch": "x", "unknown": "?"}

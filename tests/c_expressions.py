@@ -11,18 +11,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from layouts import c_integers
-from layouts.c_integers import ULONG, IntegerType
-from layouts.errors import LayoutError
-from layouts.expression import evaluate
-from layouts.reader.code import cxx, tree
-from layouts.reader.code.evaluate import BUDGET
-from layouts.reader.code.expressions import Frame
-from layouts.reader.code.machine import Machine
-from layouts.reader.code.overloads import Candidate
-from layouts.reader.code.preprocess import prepare
-from layouts.reader.code.values import Scope
-from layouts.reader.code.word import Int, Linear, convert, exact
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.expression import evaluate
+from lanescope.cxx.integers import ULONG, IntegerType
+from lanescope.errors import LayoutError
+from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.evaluate import BUDGET
+from lanescope.reader.code.expressions import Frame
+from lanescope.reader.code.machine import Machine
+from lanescope.reader.code.overloads import Candidate
+from lanescope.reader.code.preprocess import prepare
+from lanescope.reader.code.values import Scope
+from lanescope.reader.code.word import Int, Linear, convert, exact
 from tests import cpp
 
 NAMES = (

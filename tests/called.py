@@ -8,55 +8,43 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    algebra,
-    banks,
-    chain,
-    cute,
-    cutetext,
-    find,
-    formula,
-    idesc,
-    linear,
-    locate,
-    options,
-    pieces,
-    qualifiers,
-    reading,
-    reuse,
-    scales,
-    scaling,
-    slices,
-    tmem,
-    triton,
-    umma_atom,
-)
-from layouts import descriptor as desc
-from layouts.catalog import access, instructions
-from layouts.descriptor import View
-from layouts.dtypes import dtype
-from layouts.expression import evaluate
-from layouts.feeding import why_not
-from layouts.instruction import Instruction
-from layouts.pattern import Pattern
-from layouts.planning import plan
-from layouts.reader import layout as layout_text
-from layouts.render import diagram, kernel, placed
-from layouts.render.tikz import tikz
-from layouts.spelling import read_word
-from layouts.storage import storage
-from layouts.swizzle import MODES, mode
-from layouts.table.descriptors import WGMMA
-from layouts.table.mma import FAMILIES
-from layouts.tile_map import TileMap
-from layouts.tiles import umma
-from layouts.tiles.bulk import tma_copy
-from layouts.tiles.copy import tiled_copy
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.loop import feed
-from layouts.tiles.mma import tiled_mma
-from layouts.tiling import Tile
-from layouts.view import Grid, operand_figure
+from lanescope import find, reading, triton
+from lanescope.blackwell import idesc, scales, scaling, tmem, umma_atom
+from lanescope.capture import locate
+from lanescope.cute import algebra
+from lanescope.cute import layout as cute
+from lanescope.cute import text as cutetext
+from lanescope.cxx import formula
+from lanescope.cxx.expression import evaluate
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import View
+from lanescope.descriptor.spelling import read_word
+from lanescope.product import options
+from lanescope.product.planning import plan
+from lanescope.ptx import qualifiers
+from lanescope.ptx.catalog import access, instructions
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.pattern import Pattern
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.ptx.table.mma import FAMILIES
+from lanescope.reader import layout as layout_text
+from lanescope.render import diagram, kernel, placed
+from lanescope.render.tikz import tikz
+from lanescope.render.view import Grid, operand_figure
+from lanescope.shared import banks, chain, pieces, slices
+from lanescope.shared.feeding import why_not
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import MODES, mode
+from lanescope.shared.tile_map import TileMap
+from lanescope.shared.tiling import Tile
+from lanescope.tiles import reuse, umma
+from lanescope.tiles.bulk import tma_copy
+from lanescope.tiles.copy import tiled_copy
+from lanescope.tiles.loop import feed
+from lanescope.tiles.mma import tiled_mma
+from lanescope.triton import linear
+from lanescope.triton.gluon import triton_layout
 from tests.asked import F16, W16
 
 S8, S4, B1, TF32 = (

@@ -8,33 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from app.banks import facts as bank_facts
-from app.capture import forms as captures
-from app.diagram import forms as pictures
-from app.export import export
-from app.gpu import banks, descriptors, fragments, own, products, runs, verify
-from app.gpu.reference import Reference
-from app.guide import overviews, reference, render, values
-from app.instruction import answers, state
-from app.instruction.wmma import check_pointer
-from app.kit import picture
-from app.kit.asked import operand as operand_of
-from app.kit.rate import TooOftenError
-from app.kit.settings import Settings, variable
-from app.kit.terminal import form_of, storage_of
-from app.layouts import cute as cute_page
-from app.layouts import pictures as pictures_of_layouts
-from app.layouts import triton as triton_page
-from app.layouts import tv as tv_page
-from app.steps import asked as steps_asked
-from app.steps import facts as steps
-from app.tiles import copyfigure, copying, figure
-from app.tiles import state as bench_state
-from app.tiles.facts import mma_of
-from layouts import find
-from layouts.descriptor import Descriptor, view
-from layouts.tiles.convert import converted
-from layouts.tiles.gluon import triton_layout
+from lanescope import find
+from lanescope.app.banks import facts as bank_facts
+from lanescope.app.capture import forms as captures
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.export import export
+from lanescope.app.guide import overviews, reference, render, values
+from lanescope.app.hardware import banks, descriptors, fragments, own, products, runs, verify
+from lanescope.app.hardware.reference import Reference
+from lanescope.app.instruction import answers, state
+from lanescope.app.instruction.wmma import check_pointer
+from lanescope.app.kit import picture
+from lanescope.app.kit.asked import operand as operand_of
+from lanescope.app.kit.rate import TooOftenError
+from lanescope.app.kit.settings import Settings, variable
+from lanescope.app.kit.terminal import form_of, storage_of
+from lanescope.app.layouts import cute as cute_page
+from lanescope.app.layouts import pictures as pictures_of_layouts
+from lanescope.app.layouts import triton as triton_page
+from lanescope.app.layouts import tv as tv_page
+from lanescope.app.steps import asked as steps_asked
+from lanescope.app.steps import facts as steps
+from lanescope.app.tiles import copyfigure, copying, figure
+from lanescope.app.tiles import state as bench_state
+from lanescope.app.tiles.facts import mma_of
+from lanescope.descriptor.matrix import Descriptor, view
+from lanescope.tiles.convert import converted
+from lanescope.triton.gluon import triton_layout
 from tests.arrays import npy
 from tests.asked import F16, LDM, S8, W16
 

@@ -17,15 +17,30 @@ from unittest import mock
 
 import numpy as np
 
-from app.kit import draw, errors, links, logs, menus, page, picture, plotly, prefix, rows, serve, terminal, wire
-from app.kit.fact import fact, sometimes
-from app.kit.headers import Headers
-from app.kit.metrics import Metrics
-from app.kit.rate import Rate
-from app.kit.settings import Settings, tls_files, variable
-from app.kit.work import Work
-from layouts import catalog, find
-from layouts.errors import LayoutError
+from lanescope import find
+from lanescope.app.kit import (
+    draw,
+    errors,
+    links,
+    logs,
+    menus,
+    page,
+    picture,
+    plotly,
+    prefix,
+    rows,
+    serve,
+    terminal,
+    wire,
+)
+from lanescope.app.kit.fact import fact, sometimes
+from lanescope.app.kit.headers import Headers
+from lanescope.app.kit.metrics import Metrics
+from lanescope.app.kit.rate import Rate
+from lanescope.app.kit.settings import Settings, tls_files, variable
+from lanescope.app.kit.work import Work
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from tests.held import refusal
 
 Call = tuple[str, Callable[[], Any]]
@@ -75,7 +90,7 @@ def of_settings() -> Iterator[Call]:
 
     def answered(name: str) -> list[str]:
         taken, refused = [], dict[str, list[str]]()
-        of = mock.patch("app.kit.settings.tls_files", lambda *_: None)(Settings.of)
+        of = mock.patch("lanescope.app.kit.settings.tls_files", lambda *_: None)(Settings.of)
         for text in texts:
             try:
                 taken.append(f"{text!r} → {getattr(of({variable(name): text}), name)!r}")
@@ -348,7 +363,7 @@ def without(names: Iterable[str], function: Callable[[], Any]) -> Any:
 
 
 def marked(operand: Any) -> str:
-    from layouts.view import operand_figure
+    from lanescope.render.view import operand_figure
 
     grid = operand_figure(operand).panels[0].grid
     kinds = np.arange(grid.rows * grid.cols).reshape(grid.rows, grid.cols) % 2

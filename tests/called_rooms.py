@@ -14,24 +14,25 @@ from unittest import mock
 
 import numpy as np
 
-from app.banks import facts as banks
-from app.capture import forms as captures
-from app.catalogue import facts as catalogue
-from app.catalogue import groups, search, topics
-from app.chain import forms as chains
-from app.check import facts as check
-from app.check import sarif
-from app.dump import facts as dumps
-from app.gpu import evidence, pieces
-from app.gpu import members as fleet
-from app.gpu import runs as kinds
-from app.guide import benchmarks, cpp, reading, render, slips, values
-from app.home import draw as home
-from app.read import bench, draw, languages
-from app.read import reading as reader
-from app.runs import draw as runs
-from layouts import catalog, differences, find
-from layouts.reader import LONGEST
+from lanescope import find
+from lanescope.app.banks import facts as banks
+from lanescope.app.capture import forms as captures
+from lanescope.app.catalogue import facts as catalogue
+from lanescope.app.catalogue import groups, search, topics
+from lanescope.app.chain import forms as chains
+from lanescope.app.check import facts as check
+from lanescope.app.check import sarif
+from lanescope.app.dump import facts as dumps
+from lanescope.app.guide import benchmarks, cpp, reading, render, slips, values
+from lanescope.app.hardware import evidence, pieces
+from lanescope.app.hardware import members as fleet
+from lanescope.app.hardware import runs as kinds
+from lanescope.app.home import draw as home
+from lanescope.app.read import bench, draw, languages
+from lanescope.app.read import reading as reader
+from lanescope.app.runs import draw as runs
+from lanescope.ptx import catalog, differences
+from lanescope.reader import LONGEST
 from tests.arrays import npy
 
 Call = tuple[str, Callable[[], Any]]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from app.gpu import captures
-from app.gpu.device import Cuda
-from layouts.render.capture_snippets import TESTS
+from lanescope.app.hardware import captures
+from lanescope.app.hardware.device import Cuda
+from lanescope.render.capture_snippets import TESTS
 
 EXAMPLE = captures.BY_NAME["wgmma_tma_k_major"]  # bf16, B as (n, k): what the texts fill
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from app.gpu import planted
-from app.gpu.captures import BY_NAME, EXAMPLES, MISTAKES, TIMED
-from layouts import causes
-from layouts.capture.verify import Verified
+from lanescope.app.hardware import planted
+from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES, TIMED
+from lanescope.capture.verify import Verified
+from lanescope.descriptor import causes
 
 FOLDER = Path(__file__).parent / "golden" / "captures"
 DOCS = Path(__file__).parents[1] / "docs" / "capture.md"

@@ -1,6 +1,7 @@
-"""A card that is none, for app.gpu.device: modules `cupy` and `cupy_backends` whose arrays are NumPy's and whose NVRTC
-keeps the text. A kernel takes its arguments by the names and types of its own text, refuses what a launch would not
-take, and answers as the NumPy reference does. It shows what is handed over, and proves nothing about hardware.
+"""A card that is none, for lanescope.app.hardware.device: modules `cupy` and `cupy_backends` whose arrays are NumPy's
+and whose NVRTC keeps the text. A kernel takes its arguments by the names and types of its own text, refuses what a
+launch would not take, and answers as the NumPy reference does. It shows what is handed over, and proves nothing about
+hardware.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import chained, generated, kernels, whole
-from app.gpu.device import WINDOW, Product
-from app.gpu.reference import Reference
-from layouts.banks import ACCESSES
-from layouts.instruction import Instruction
-from layouts.plan import Plan
-from layouts.render import kernel_device
+from lanescope.app.hardware import chained, generated, kernels, whole
+from lanescope.app.hardware.device import WINDOW, Product
+from lanescope.app.hardware.reference import Reference
+from lanescope.product.plan import Plan
+from lanescope.ptx.instruction import Instruction
+from lanescope.render import kernel_device
+from lanescope.shared.banks import ACCESSES
 
 Kernel = Callable[..., None]
 SCALARS = {"int": np.int32, "unsigned": np.uint32, "unsigned long long": np.uint64}

@@ -15,7 +15,7 @@ from unittest import mock
 
 import typer
 
-from app import cli
+from lanescope.app import cli
 
 made = lru_cache(maxsize=4)(lambda command, groups, make=typer.main.get_command: make(command))
 

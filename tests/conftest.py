@@ -29,8 +29,8 @@ settings.load_profile("lanescope")
 @pytest.fixture(scope="session")
 def app() -> Iterator[Any]:
     """The application as it is without any setting."""
-    from app.kit.settings import Settings
-    from app.main import create_app
+    from lanescope.app.kit.settings import Settings
+    from lanescope.app.main import create_app
 
     made = create_app(settings=Settings())
     yield made
@@ -42,7 +42,7 @@ def client() -> Iterator[Client]:
     """A client of one server for all tests of a worker that change nothing of it: what one asked for is at hand for the
     next.
     """
-    from app.main import create_app
+    from lanescope.app.main import create_app
     from tests.client import Client
 
     with Client(create_app()) as made:

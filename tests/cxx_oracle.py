@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from layouts import reader
-from layouts.check import check
-from layouts.reader.code.builders import Builder, builders
-from layouts.reader.code.evaluate import evaluate
-from layouts.reader.code.values import number
+from lanescope import reader
+from lanescope.reader.code.builders import Builder, builders
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.values import number
+from lanescope.workbench.check import check
 from tests import cpp
 from tests.cxx_host import GOLDEN, Program, compiled, loosened, programs
 

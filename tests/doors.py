@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from layouts.errors import LayoutError
+from lanescope.errors import LayoutError
 from tests.held import held, refusal, whole
 
 MODES = ("none", "32B", "64B", "128B")

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from app.gpu.device import WINDOW, Product
-from app.gpu.reference import Reference
-from layouts.instruction import Instruction
-from layouts.plan import Plan
-from layouts.render import cuda, kernel, kernel_device
-from layouts.slots import Slot
-from layouts.slots import slots as slots_of
+from lanescope.app.hardware.device import WINDOW, Product
+from lanescope.app.hardware.reference import Reference
+from lanescope.product.plan import Plan
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.slots import Slot
+from lanescope.ptx.slots import slots as slots_of
+from lanescope.render import cuda, kernel, kernel_device
 from tests.cpp import compiler
 
 PRELUDE = r"""

@@ -16,7 +16,7 @@ from typing import Any
 def variants() -> tuple[str, ...]:
     """Those of sm_90a, in the order in which pieces count them."""
     sys.path.insert(0, ".")  # a worker is started in the project's folder
-    from app.gpu import verify
+    from lanescope.app.hardware import verify
 
     return tuple(job.key for job in verify.jobs("sm_90a"))
 

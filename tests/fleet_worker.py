@@ -7,9 +7,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from app.gpu.contact import Tls
-from app.gpu.device import target_of
-from app.gpu.posts import serve_workers
+from lanescope.app.hardware.contact import Tls
+from lanescope.app.hardware.device import target_of
+from lanescope.app.hardware.posts import serve_workers
 
 FAKE = [sys.executable, str(Path(__file__).with_name("fake_worker.py"))]
 

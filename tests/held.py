@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts.bits import Field
-from layouts.dtypes import DType
-from layouts.errors import LayoutError
-from layouts.format import Format
-from layouts.instruction import Family, Instruction
-from layouts.kind import Kind
-from layouts.swizzle import Mode
+from lanescope.bits import Field
+from lanescope.blackwell.kind import Kind
+from lanescope.descriptor.format import Format
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import DType
+from lanescope.ptx.instruction import Family, Instruction
+from lanescope.shared.swizzle import Mode
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -54,7 +54,7 @@ ENGINE_STDLIB = set(
     " io itertools json math re shlex textwrap typing xml.etree zlib".split()
 )
 # The only file of the engine that reads: the assembled targets, their SASS and the evidence, all beside it.
-READERS = {"layouts/catalog.py": {"importlib.resources"}}
+READERS = {"layouts/ptx/catalog.py": {"importlib.resources"}}
 READER_CALLS = {"read_text", "iterdir"}
 # The one exception to NumPy alone: a parser and its grammars, by whom nothing is read or run.
 PARSER, PARSED_IN = {"tree_sitter", "tree_sitter_cuda", "tree_sitter_python"}, "layouts/reader/code/"
@@ -71,8 +71,8 @@ LIBRARY_READS = set(
 CALLS = set("open exec eval compile __import__ __builtins__ globals input print breakpoint".split())
 # What loads a module behind the back of whoever reads the imports.
 BEHIND = set("runpy pkgutil imp builtins code codeop".split())
-EXECUTES = {"app/gpu/scripts.py"}  # runs a generated script in a worker
-ALL_MODULES = {"app/gpu/guard.py"}  # looks at what is loaded
+EXECUTES = {"app/hardware/scripts.py"}  # runs a generated script in a worker
+ALL_MODULES = {"app/hardware/guard.py"}  # looks at what is loaded
 # Files that are no Python: the package's marks, and the data of the engine.
 OTHER_FILES = r"(?:app|layouts)/py\.typed|layouts/(?:table|evidence)/[\w.-]+\.json"
 
@@ -89,7 +89,7 @@ class Kind:
     own: frozenset[str]
     others: frozenset[str]
     kit: str  # plain: rooms of kit/ that load no server; server: all of them
-    gpu: bool = False  # app/gpu, as far as it is not named in GPU_OF
+    gpu: bool = False  # app/hardware, as far as it is not named in GPU_OF
 
 
 def _kind(third: str = "", own: str = "", others: str = "", kit: str = "plain", gpu: bool = False) -> Kind:
@@ -231,7 +231,7 @@ TOP = {
     "main": ("fastapi starlette uvicorn prometheus_client", "kit facts forms page api"),
     "export": ("rich", "kit facts draw forms main"),
 }
-# Which rooms of app/gpu a file may ask, beside verbs: none of them needs a device before it is told to run.
+# Which rooms of app/hardware a file may ask, beside verbs: none of them needs a device before it is told to run.
 GPU_OF = {
     "app/kit/picture.py": {"pool"},  # a process that draws is kept as one that runs is
     "app/instruction/context.py": {"fragments", "runs"},
@@ -251,9 +251,11 @@ GPU_OF = {
     "app/steps/page.py": {"own"},
 }
 LAZY = {  # imported inside functions, and nowhere else
-    "app/gpu/device.py": {"cupy", "cupy_backends"},
-    "app/gpu/contact.py": {"distributed"},
-    "app/gpu/fleet.py": {"distributed"},
-    "app/gpu/guard.py": {"distributed"},
+    "app/hardware/device.py": {"cupy", "cupy_backends"},
+    "app/hardware/contact.py": {"distributed"},
+    "app/hardware/fleet.py": {"distributed"},
+    "app/hardware/guard.py": {"distributed"},
 }
-WITH_DASK = "app/gpu/posts.py"  # a scheduler's and a worker's own classes; what imports it does so when one is to run
+WITH_DASK = (
+    "app/hardware/posts.py"  # a scheduler's and a worker's own classes; what imports it does so when one is to run
+)

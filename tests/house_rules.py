@@ -68,7 +68,7 @@ def inventory() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def exported() -> dict[str, str]:
-    """name → module of everything that `from layouts import …` hands out."""
+    """name → module of everything that `from lanescope import …` hands out."""
     tree = ast.parse((ROOT / "layouts" / "__init__.py").read_text())
     return {
         alias.asname or alias.name: str(node.module)
@@ -128,7 +128,7 @@ def violations(path: str, source: str) -> list[str]:
         return [] if re.fullmatch(OTHER_FILES, path) else [f"{path}: no kind of file of this house"]
     if path.startswith("layouts/"):
         return [*_engine(path, source), *_io(path, source), *_loads(path, source)]
-    code = [] if path.startswith("app/gpu/") else _says_code(path, source)
+    code = [] if path.startswith("app/hardware/") else _says_code(path, source)
     return [*_server(path, source), *_dynamic(path, source), *code]
 
 
@@ -290,7 +290,7 @@ def _third(feature: str, kind: str, name: str) -> set[str]:
     if feature == "top":
         return set(TOP[name][0].split())
     if feature == "gpu":
-        return {"dask", "distributed"} if f"app/gpu/{name}.py" == WITH_DASK else set()
+        return {"dask", "distributed"} if f"app/hardware/{name}.py" == WITH_DASK else set()
     return set(KINDS[kind].third)
 
 
@@ -311,7 +311,7 @@ def _why_not(path: str, feature: str, kind: str, it: Import) -> str:
         )
         return "" if allowed else "which no row allows"
     if feature == "gpu":
-        return "app/gpu stands on the engine alone"
+        return "app/hardware stands on the engine alone"
     if feature == "kit":
         if other != "kit":
             return "kit knows no feature"

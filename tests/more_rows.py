@@ -16,20 +16,20 @@ ROOT = Path(__file__).parents[1]
 SHAPE, ELEMENT, FORMAT = "32x64b", "e3m4", "later"
 # Module → (a line of its file, the line that is added behind it).
 ADDED = {
-    "layouts.table.tmem": (
+    "lanescope.ptx.table.tmem": (
         "MOVES = (\n",
         f'    Move("{SHAPE}", "(l:32) (r:x c:2) -> (l) (r c)", "(l:32) (r:x c:2 p:2) -> (l) (r c p)", 64, 2, 32),\n',
     ),
-    "layouts.dtypes": (
+    "lanescope.ptx.dtypes": (
         "_ROWS = (\n",
         f'    DType("{ELEMENT}", 8, "float", format=Float(3, 4, Special.NONE), names=Names("E3M4")),\n',
     ),
-    "layouts.table.mma": (
+    "lanescope.ptx.table.mma": (
         "FAMILIES = [\n",
         f'    Family("mma", OPCODE, "mma.sync.aligned.{{shape}}.row.col.{{d}}.{{a}}.{{b}}.{{c}}", ("m16n8k32",),'
         f' ("f32 {ELEMENT} {ELEMENT} f32",), ABCD, PTX("none")),\n',
     ),
-    "layouts.table.descriptors": (
+    "lanescope.ptx.table.descriptors": (
         "FORMATS = (WGMMA, TCGEN05",
         f', Format("{FORMAT}", (START, LBO, SBO, replace(BASE_OFFSET, low=57, high=59), replace(SWIZZLE, low=60)),'
         ' WGMMA.codes, "a made-up row", element_bits=(8, 16), reader="later.mma", cutlass=("cute::Later", ""))',
@@ -82,12 +82,13 @@ COMMANDS = (
 
 def said() -> dict[str, str]:
     """What pages, API, runs and the command line say, by the question."""
-    from app.gpu import runs, tensor_moves
-    from app.gpu.reference import Reference
-    from app.gpu.tensor_reference import Simulated
-    from app.main import create_app
-    from layouts import catalog, planning
-    from layouts.render import kernel
+    from lanescope.app.hardware import runs, tensor_moves
+    from lanescope.app.hardware.reference import Reference
+    from lanescope.app.hardware.tensor_reference import Simulated
+    from lanescope.app.main import create_app
+    from lanescope.product import planning
+    from lanescope.ptx import catalog
+    from lanescope.render import kernel
     from tests import asgi, command
 
     held = catalog._assembled()[1]  # what `make targets` writes

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from layouts import catalog, table
-from layouts.instruction import PTX, Family, Opcode, Operand, Place, Verb
-from layouts.table.mma import ABCD
+from lanescope.ptx import catalog, table
+from lanescope.ptx.instruction import PTX, Family, Opcode, Operand, Place, Verb
+from lanescope.ptx.table.mma import ABCD
 
 LOAD = Family(
     "tmem_ld",
@@ -49,7 +49,7 @@ def rows() -> None:
 
 
 def refused(ask: Callable[[], Any]) -> str:
-    from layouts.errors import LayoutError
+    from lanescope.errors import LayoutError
 
     try:
         return str(ask())
@@ -61,7 +61,7 @@ def packs(op: Operand) -> bool:
     """Whether the NumPy snippet of an operand puts each element where the map says."""
     import numpy as np
 
-    from layouts.render import python
+    from lanescope.render import python
 
     scope: dict[str, Any] = {}
     exec(python.snippet(op), scope)
@@ -73,11 +73,13 @@ def packs(op: Operand) -> bool:
 
 def said() -> dict[str, str]:
     """What engine, API and pages say, by the question."""
-    from app.gpu import runs
-    from app.gpu.reference import Reference
-    from app.main import create_app
-    from layouts import chain, overview, planning, qualifiers
-    from layouts.render import kernel
+    from lanescope.app.hardware import runs
+    from lanescope.app.hardware.reference import Reference
+    from lanescope.app.main import create_app
+    from lanescope.product import planning
+    from lanescope.ptx import overview, qualifiers
+    from lanescope.render import kernel
+    from lanescope.shared import chain
     from tests import asgi
 
     load, product = catalog.find("tmem.ld.16x64b.x4.b32"), catalog.find("imma.m16n8k32.row.col.s32.s8.s8.s32")

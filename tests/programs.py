@@ -13,12 +13,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.gpu import scripts
-from app.gpu.device import unsupported
-from app.gpu.reference import Reference
-from layouts.instruction import Instruction
-from layouts.plan import Plan
-from layouts.render import kernel
+from lanescope.app.hardware import scripts
+from lanescope.app.hardware.device import unsupported
+from lanescope.app.hardware.reference import Reference
+from lanescope.product.plan import Plan
+from lanescope.ptx.instruction import Instruction
+from lanescope.render import kernel
 from tests.ptxas import nvcc
 
 

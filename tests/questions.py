@@ -19,7 +19,7 @@ from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.python._constants.orchestrator import make_constants_value_source
 from schemathesis.transport.asgi import ASGI_TRANSPORT
 
-from app.main import create_app
+from lanescope.app.main import create_app
 from tests import asgi
 
 load_all_checks()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.memory import descriptors as memory
+from lanescope.app.memory import descriptors as memory
 from tests import blunders
 from tests.blunders import BLUNDERS, first
 from tests.right_words import MASK, TMA, WIDTH, Program, programs, word

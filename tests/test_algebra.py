@@ -15,12 +15,12 @@ import numpy as np
 import pycute
 import pytest
 
-from layouts import algebra as cute
-from layouts.algebra import joined, layout
-from layouts.cute import CuteLayout
-from layouts.cutetext import cxx, python, read_coordinate, read_layout, read_tiler, static
-from layouts.errors import LayoutError
-from layouts.tuples import compatible, congruent, coordinate, index, leaves, size
+from lanescope.cute import algebra as cute
+from lanescope.cute.algebra import joined, layout
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import cxx, python, read_coordinate, read_layout, read_tiler, static
+from lanescope.cute.tuples import compatible, congruent, coordinate, index, leaves, size
+from lanescope.errors import LayoutError
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16)
 

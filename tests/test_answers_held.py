@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 
-from app.kit.examples import BODIES, EXAMPLES
-from app.main import create_app
+from lanescope.app.kit.examples import BODIES, EXAMPLES
+from lanescope.app.main import create_app
 from tests import asgi
 from tests.held import held
 

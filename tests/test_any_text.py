@@ -12,18 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.banks import facts as bank_facts
-from app.gpu import own
-from app.instruction import state
-from app.kit.api import read_json
-from app.memory import descriptors as memory
-from app.metadata import facts as metadata
-from layouts import banks, catalog, find
-from layouts.errors import LayoutError
-from layouts.planning import plan
-from layouts.reader.code.words import built_word
-from layouts.reading import digits, number, pair, ranges
-from layouts.storage import KEYS, storage
+from lanescope import find
+from lanescope.app.banks import facts as bank_facts
+from lanescope.app.hardware import own
+from lanescope.app.instruction import state
+from lanescope.app.kit.api import read_json
+from lanescope.app.memory import descriptors as memory
+from lanescope.app.metadata import facts as metadata
+from lanescope.errors import LayoutError
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog
+from lanescope.reader.code.words import built_word
+from lanescope.reading import digits, number, pair, ranges
+from lanescope.shared import banks
+from lanescope.shared.storage import KEYS, storage
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n8k16.f32.f16.f16")

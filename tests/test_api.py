@@ -12,15 +12,16 @@ import pytest
 from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
-from app import cli
-from app.catalogue.facts import Listing
-from app.instruction.facts import Detail, OperandMap
-from app.instruction.pickers import pickers
-from app.kit.errors import Error
-from app.kit.examples import BODIES
-from app.main import create_app
-from layouts import catalog, find
-from layouts.errors import LayoutError
+from lanescope import find
+from lanescope.app import cli
+from lanescope.app.catalogue.facts import Listing
+from lanescope.app.instruction.facts import Detail, OperandMap
+from lanescope.app.instruction.pickers import pickers
+from lanescope.app.kit.errors import Error
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -175,7 +176,7 @@ def test_nothing_is_loaded_from_elsewhere(client: Client, path: str) -> None:
 
 
 def test_every_example_of_the_documentation_answers(client: Client) -> None:
-    from app.kit.examples import EXAMPLES
+    from lanescope.app.kit.examples import EXAMPLES
 
     assert all(client.get(link).status_code == 200 for link in EXAMPLES.values())
 
@@ -273,7 +274,7 @@ def test_the_catalogue_leads_on(client: Client) -> None:
 
 
 def test_every_picker_option_is_legal() -> None:
-    from app.instruction import pickers
+    from lanescope.app.instruction import pickers
 
     for text in (
         M16,

@@ -10,11 +10,11 @@ import random
 
 import pytest
 
-from layouts.c_integers import UINT, ULONG
-from layouts.reader.code.assembly import Operand, outputs
-from layouts.reader.code.evaluate import evaluate
-from layouts.reader.code.values import number
-from layouts.reader.code.word import Int, free
+from lanescope.cxx.integers import UINT, ULONG
+from lanescope.reader.code.assembly import Operand, outputs
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.values import number
+from lanescope.reader.code.word import Int, free
 
 FULL = (1 << 32) - 1
 

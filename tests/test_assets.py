@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.kit import assets
-from app.main import create_app
+from lanescope.app.kit import assets
+from lanescope.app.main import create_app
 from tests.client import Client
 
 ROOT = Path(__file__).parents[1]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.gpu.reference import Reference
-from layouts.banks import ACCESSES, access, at, cost, rows
-from layouts.errors import LayoutError
-from layouts.freeing import PLAIN, solve
-from layouts.swizzle import Swizzle
+from lanescope.app.hardware.reference import Reference
+from lanescope.errors import LayoutError
+from lanescope.shared.banks import ACCESSES, access, at, cost, rows
+from lanescope.shared.freeing import PLAIN, solve
+from lanescope.shared.swizzle import Swizzle
 from tests.held import holding
 
 held_answers = holding("cost solve at access")

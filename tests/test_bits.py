@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layouts.bits import Field, gaps, hex_word
-from layouts.errors import LayoutError
+from lanescope.bits import Field, gaps, hex_word
+from lanescope.errors import LayoutError
 
 FIELDS = st.builds(
     lambda low, width, unit: Field("size", low, min(63, low + width - 1), unit),

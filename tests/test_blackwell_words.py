@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.main import create_app
-from layouts import idesc, tmem
-from layouts.errors import LayoutError
-from layouts.table.kinds import ALONE, KINDS, PAIR
-from layouts.tmem import OPERANDS, Mma
+from lanescope.app.main import create_app
+from lanescope.blackwell import idesc, tmem
+from lanescope.blackwell.tmem import OPERANDS, Mma
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR
 from tests.client import Client
 
 CLIENT = Client(create_app())

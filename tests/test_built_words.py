@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.memory import descriptors as memory
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.reader.code.words import built_word
-from layouts.render.descriptor import code
+from lanescope.app.memory import descriptors as memory
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.reader.code.words import built_word
+from lanescope.render.descriptor import code
 from tests.client import Client
 
 WORD = 0x4000004000010100

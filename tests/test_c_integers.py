@@ -6,13 +6,25 @@ from __future__ import annotations
 
 import pytest
 
-from layouts import c_integers
-from layouts.c_integers import INT, LLONG, LONG, UINT, ULLONG, ULONG, IntegerType, type_named
-from layouts.c_sizes import ELEMENT_BITS, VECTORS, size_of
-from layouts.expression import evaluate
-from layouts.reader.code.word import Int, Piece, add, compare, convert, free, merged, opaque, quotient, shifted, symbol
-from layouts.reader.code.words import built_word
-from layouts.reader.grammar import Typed, computed
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.expression import evaluate
+from lanescope.cxx.integers import INT, LLONG, LONG, UINT, ULLONG, ULONG, IntegerType, type_named
+from lanescope.cxx.sizes import ELEMENT_BITS, VECTORS, size_of
+from lanescope.reader.code.word import (
+    Int,
+    Piece,
+    add,
+    compare,
+    convert,
+    free,
+    merged,
+    opaque,
+    quotient,
+    shifted,
+    symbol,
+)
+from lanescope.reader.code.words import built_word
+from lanescope.reader.grammar import Typed, computed
 from tests import c_expressions, cpp
 
 needs_compiler = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.capture.forms import facts
-from app.cli import attach
-from app.gpu.captures import EXAMPLES, MISTAKES
-from layouts import capture
-from layouts.capture.causes import causes
-from layouts.capture.form import Capture
-from layouts.capture.said import text
-from layouts.capture.verify import Verified
-from layouts.descriptor import Descriptor
+from lanescope import capture
+from lanescope.app.capture.forms import facts
+from lanescope.app.cli import attach
+from lanescope.app.hardware.captures import EXAMPLES, MISTAKES
+from lanescope.capture.causes import causes
+from lanescope.capture.form import Capture
+from lanescope.capture.said import text
+from lanescope.capture.verify import Verified
+from lanescope.descriptor.matrix import Descriptor
 from tests.captured import verified
 from tests.test_capture_verify import BASE_A, BASE_B, at, loop, memory, record, spec, tile
 

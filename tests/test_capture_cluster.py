@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import capture, find
-from layouts.capture import form
-from layouts.render.capture_header import header
+from lanescope import capture, find
+from lanescope.capture import form
+from lanescope.render.capture_header import header
 
 STEPS, CLUSTERS = 16, 4
 KERNEL = r"""
@@ -59,8 +59,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128) pair
 
 def open_device() -> Any:
     """The device of this machine; the test is skipped without one that has clusters."""
-    from app.gpu.device import Cuda
-    from layouts.errors import LayoutError
+    from lanescope.app.hardware.device import Cuda
+    from lanescope.errors import LayoutError
 
     try:
         device = Cuda()
@@ -74,7 +74,7 @@ def open_device() -> Any:
 
 def run_kernel(device: Any, first: int, last: int) -> bytes:
     """The capture of one launch that is asked for blocks first … last."""
-    from app.gpu.device import compile_text
+    from lanescope.app.hardware.device import compile_text
 
     cupy = device.cupy
     module = cupy.cuda.function.Module()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.gpu.captures import EXAMPLES, MISTAKES, Example, folder, program
-from layouts.capture.fills import EIGHT_BIT, codes
-from layouts.render.capture_header import header
+from lanescope.app.hardware.captures import EXAMPLES, MISTAKES, Example, folder, program
+from lanescope.capture.fills import EIGHT_BIT, codes
+from lanescope.render.capture_header import header
 from tests.cpp import compiler
 from tests.ptxas import assembler, nvcc, nvrtc, sass
 

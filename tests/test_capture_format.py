@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layouts import capture
-from layouts.capture import fills as fill
-from layouts.capture import form
-from layouts.capture import given as matrices
-from layouts.capture.form import HEADER, HEADER_BYTES, HEADER_TYPE, RECORD, RECORD_BYTES, RECORD_TYPE, Capture, Record
-from layouts.codec import decode
-from layouts.dtypes import dtype
-from layouts.errors import LayoutError
+from lanescope import capture
+from lanescope.capture import fills as fill
+from lanescope.capture import form
+from lanescope.capture import given as matrices
+from lanescope.capture.form import HEADER, HEADER_BYTES, HEADER_TYPE, RECORD, RECORD_BYTES, RECORD_TYPE, Capture, Record
+from lanescope.errors import LayoutError
+from lanescope.ptx.codec import decode
+from lanescope.ptx.dtypes import dtype
 from tests.doors import answered, kept
 from tests.held import holding
 

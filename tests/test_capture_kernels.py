@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.capture import forms
-from app.gpu import planted
-from layouts import capture, find
-from layouts.capture import fills
-from layouts.capture.form import Capture, Record
-from layouts.codec import encode
-from layouts.descriptor import Descriptor
-from layouts.descriptor import encode as word
+from lanescope import capture, find
+from lanescope.app.capture import forms
+from lanescope.app.hardware import planted
+from lanescope.capture import fills
+from lanescope.capture.form import Capture, Record
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.matrix import encode as word
+from lanescope.ptx.codec import encode
 from tests.held import holding
 from tests.test_capture_verify import BASE_A, BASE_B, BF16, at, memory, record, spec, tile, told, warp
 

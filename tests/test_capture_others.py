@@ -12,10 +12,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from app.gpu import planted
-from layouts import capture
-from layouts.capture.verify import Verified
-from layouts.errors import LayoutError
+from lanescope import capture
+from lanescope.app.hardware import planted
+from lanescope.capture.verify import Verified
+from lanescope.errors import LayoutError
 from tests.captured import FOLDER
 from tests.held import holding
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import captures, planted
-from app.gpu.captures import EXAMPLES
-from layouts import capture
-from layouts.capture.form import Capture
-from layouts.capture.verify import Verified
+from lanescope import capture
+from lanescope.app.hardware import captures, planted
+from lanescope.app.hardware.captures import EXAMPLES
+from lanescope.capture.form import Capture
+from lanescope.capture.verify import Verified
 from tests import captured
 
 
 @pytest.fixture(scope="module")
 def client() -> Any:
-    from app.main import create_app
+    from lanescope.app.main import create_app
     from tests.client import Client
 
     return Client(create_app())
@@ -63,7 +63,7 @@ def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:
 
 @pytest.mark.parametrize("name", ["k-step", "panel", "strides", "right"])
 def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> None:
-    from app.capture.examples import file
+    from lanescope.app.capture.examples import file
 
     code = {"k-step": ["k_advance_past_atom"], "panel": ["panel_stride_wrong"], "strides": ["lbo_sbo_swapped"]}
     assert planted.named(capture.verify(file(name))) == code.get(name, [])
@@ -73,8 +73,8 @@ def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> N
 def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from typer.testing import CliRunner
 
-    from app.cli import attach
-    from layouts.render.capture_header import header
+    from lanescope.app.cli import attach
+    from lanescope.render.capture_header import header
 
     def run(*words: str) -> tuple[int, str]:
         made = CliRunner().invoke(attach(), ["capture", *words])
@@ -103,7 +103,7 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
 
     from typer.testing import CliRunner
 
-    from app.cli import attach
+    from lanescope.app.cli import attach
 
     right = captured.fills_of("ldmatrix_padded", 0)[0]
     large = bytearray(right[:64])

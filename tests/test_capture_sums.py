@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import capture, find
-from layouts.capture import accumulated as sums
-from layouts.capture import fills
-from layouts.capture.form import Capture, Record
-from layouts.capture.verify import Verified
-from layouts.codec import encode
+from lanescope import capture, find
+from lanescope.capture import accumulated as sums
+from lanescope.capture import fills
+from lanescope.capture.form import Capture, Record
+from lanescope.capture.verify import Verified
+from lanescope.ptx.codec import encode
 from tests import captured
 from tests.held import holding
 from tests.test_capture_kernels import accumulated
@@ -237,7 +237,7 @@ def test_both_operands_are_of_one_fill() -> None:
     old_b = fills.codes(np.arange(64)[:, None], np.arange(64)[None, :], "bf16", "b", earlier=True)
     window = memory((spec((64, 64), BASE_A), old), (spec((64, 64), BASE_B), old_b))
     files = [(record(at(BASE_A), at(BASE_B), window),)]
-    from layouts.capture.given import known_of
+    from lanescope.capture.given import known_of
 
     none = np.zeros_like(window)
     none[: BASE_B - 1024] = window[: BASE_B - 1024]
@@ -256,7 +256,7 @@ def test_both_operands_are_of_one_fill() -> None:
 def test_a_capture_comes_through_a_pipe(tail: bytes) -> None:
     from typer.testing import CliRunner
 
-    from app.cli import attach
+    from lanescope.app.cli import attach
 
     raw = captured.fills_of("ldmatrix_padded", 0)[0]
     ends = os.pipe()

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import captures, planted
-from app.gpu.captures import BY_NAME, EXAMPLES, MISTAKES
-from layouts import capture, find
-from layouts.capture import fills
-from layouts.capture.form import Capture, Record
-from layouts.capture.verify import NO_FILL
-from layouts.codec import decode, encode
-from layouts.descriptor import Descriptor
-from layouts.descriptor import encode as word
-from layouts.dtypes import dtype
-from layouts.dump import written
-from layouts.errors import LayoutError
-from layouts.storage import storage
+from lanescope import capture, find
+from lanescope.app.hardware import captures, planted
+from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES
+from lanescope.capture import fills
+from lanescope.capture.form import Capture, Record
+from lanescope.capture.verify import NO_FILL
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.matrix import encode as word
+from lanescope.dump import written
+from lanescope.errors import LayoutError
+from lanescope.ptx.codec import decode, encode
+from lanescope.ptx.dtypes import dtype
+from lanescope.shared.storage import storage
 from tests import captured
 from tests.held import held_sum, holding
 
@@ -59,7 +59,7 @@ def test_a_repair_reads_the_slice_where_it_lies(example: str, mistake: int) -> N
     assert wrong.first.lies == told.picture.lies[wrong.first.row, wrong.first.k]
     fix = wrong.diagnoses[0].fix
     if wrong.diagnoses[0].code != "wrong_transpose":
-        from layouts.descriptor import reads
+        from lanescope.descriptor.matrix import reads
 
         assert fix is not None and np.array_equal(reads(fix, side.seen), told.picture.lies)
 

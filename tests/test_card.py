@@ -1,5 +1,6 @@
-"""What app.gpu.device hands to a device, shown to a card that is none (tests.card): names, types, shapes, shared memory
-and order of every argument, what is compiled and kept, and what `gpu verify` makes of the answers.
+"""What lanescope.app.hardware.device hands to a device, shown to a card that is none (tests.card): names, types,
+shapes, shared memory and order of every argument, what is compiled and kept, and what `gpu verify` makes of the
+answers.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.cli import main
-from app.gpu import (
+from lanescope import find
+from lanescope.app.cli import main
+from lanescope.app.hardware import (
     banks,
     chained,
     descriptors,
@@ -30,11 +32,11 @@ from app.gpu import (
     verify,
     whole,
 )
-from app.gpu.device import Cuda
-from layouts import catalog, find
-from layouts.descriptor import encode
-from layouts.errors import LayoutError
-from layouts.planning import plan
+from lanescope.app.hardware.device import Cuda
+from lanescope.descriptor.matrix import encode
+from lanescope.errors import LayoutError
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog
 from tests.card import Card, inserted
 from tests.held import held_sum
 

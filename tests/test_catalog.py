@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.catalogue import facts as catalogue
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.instruction import PTX, Opcode
-from layouts.syntax import Syntax
-from layouts.table.chapters import chapter_of
+from lanescope.app.catalogue import facts as catalogue
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import PTX, Opcode
+from lanescope.ptx.syntax import Syntax
+from lanescope.ptx.table.chapters import chapter_of
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from layouts import causes
+from lanescope.descriptor import causes
 from tests.held import FOLDER
 
 SOURCES = "".join(path.read_text() for path in Path(causes.__file__).parent.rglob("*.py") if path.name != "causes.py")

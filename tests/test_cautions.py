@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.main import create_app
-from app.memory.descriptors import Verified, verify_facts
-from layouts import catalog
-from layouts.descriptor import Descriptor, cautions, view
-from layouts.format import Format
-from layouts.table.descriptors import FORMATS, TCGEN05, WGMMA
+from lanescope.app.main import create_app
+from lanescope.app.memory.descriptors import Verified, verify_facts
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import Descriptor, cautions, view
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import FORMATS, TCGEN05, WGMMA
 from tests.client import Client
 
 M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layouts import chain, find, pieces
-from layouts.errors import LayoutError
-from layouts.feeding import why_not
-from layouts.instruction import Operand
-from layouts.storage import Storage
+from lanescope import find
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Operand
+from lanescope.shared import chain, pieces
+from lanescope.shared.feeding import why_not
+from lanescope.shared.storage import Storage
 from tests.held import holding
 
 held_answers = holding("chain.advise chain.stored why_not pieces.given pieces.wanted pieces.packed chain.lane_formula")

@@ -10,10 +10,10 @@ from html import unescape
 
 import pytest
 
-from app.banks import facts as bank_facts
-from app.gpu import chained, verify
-from layouts import catalog
-from layouts.errors import LayoutError
+from lanescope.app.banks import facts as bank_facts
+from lanescope.app.hardware import chained, verify
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from tests.client import Client
 from tests.command import lanescope
 from tests.held import held_sum

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import chained
-from layouts import chain, find, pieces
-from layouts.chain import Chain
-from layouts.errors import LayoutError
-from layouts.render.chain import code
+from lanescope import find
+from lanescope.app.hardware import chained
+from lanescope.errors import LayoutError
+from lanescope.render.chain import code
+from lanescope.shared import chain, pieces
+from lanescope.shared.chain import Chain
 from tests import cpp
 from tests.ptxas import nvrtc
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from layouts import causes
-from layouts import check as engine
-from layouts.check import check as checked
-from layouts.workbench import bench, judge
+from lanescope.descriptor import causes
+from lanescope.workbench import bench, judge
+from lanescope.workbench import check as engine
+from lanescope.workbench.check import check as checked
 from tests import benches
 from tests import test_reader_code as builders
 

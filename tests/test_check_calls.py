@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from layouts.check import check
+from lanescope.workbench.check import check
 
 HEAD = """__device__ uint64_t make_desc(uint32_t a) {
   uint64_t d = (a & 0x3ffff) >> 4; d |= 1ull << 16; d |= 64ull << 32; d |= 1ull << 62; return d; }

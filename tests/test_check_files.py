@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.check import facts, sarif
-from layouts.errors import LayoutError
+from lanescope.app.check import facts, sarif
+from lanescope.errors import LayoutError
 from tests.test_check import RIGHT, planted
 
 ROOT = Path(__file__).parents[1]
@@ -83,7 +83,7 @@ def test_names_are_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: s
 def test_the_statuses_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from app.cli import main
+    from lanescope.app.cli import main
 
     folder = folder_of(tmp_path)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.main import create_app
-from app.read.bench import unpacked
+from lanescope.app.main import create_app
+from lanescope.app.read.bench import unpacked
 from tests.client import Client
 from tests.command import lanescope
 
@@ -20,7 +20,10 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 def process(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from app.cli import main; main()", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-c", "from lanescope.app.cli import main; main()", *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -94,7 +97,7 @@ def test_a_terminal_gets_a_table_and_a_pipe_plain_text() -> None:
     import pty
 
     master, slave = pty.openpty()
-    command = [sys.executable, "-c", "from app.cli import main; main()", "show", M16, "a", "--at", "11,2"]
+    command = [sys.executable, "-c", "from lanescope.app.cli import main; main()", "show", M16, "a", "--at", "11,2"]
     subprocess.run(command, stdout=slave, check=True, env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"})
     os.close(slave)
     seen = os.read(master, 10000).decode()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app import cli
+from lanescope.app import cli
 from tests.command import built, lanescope
 
 MMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
@@ -194,6 +194,6 @@ def test_any_words(verb: tuple[str, ...], words: list[str]) -> None:
 
 
 def test_a_reader_that_closes_is_no_error() -> None:
-    command = f"{sys.executable} -c 'from app.cli import main; main()' list --json | head -c 10"
+    command = f"{sys.executable} -c 'from lanescope.app.cli import main; main()' list --json | head -c 10"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout.startswith('{"count"') and done.stderr == ""

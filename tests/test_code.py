@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layouts import catalog, find
-from layouts.dtypes import REGISTERS
-from layouts.instruction import Instruction
-from layouts.reader import cutlass
-from layouts.render import cuda, ptx, python
-from layouts.slots import slots as slots_of
-from layouts.table import atoms
+from lanescope import find
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import REGISTERS
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.slots import slots as slots_of
+from lanescope.ptx.table import atoms
+from lanescope.reader import cutlass
+from lanescope.render import cuda, ptx, python
 from tests.ptxas import assembler, nvrtc
 
 ATOMS = set(gzip.decompress((Path(__file__).parent / "golden" / "cutlass_atoms.txt.gz").read_bytes()).decode().split())

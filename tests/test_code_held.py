@@ -14,42 +14,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import boxes, kernels, tensor, tensor_probes, verify
-from app.layouts.triton import PRESETS
-from layouts import (
-    banks,
-    catalog,
-    codec,
-    cute,
-    differences,
-    find,
-    formula,
-    idesc,
-    overview,
-    qualifiers,
-    tmem,
-    wmma,
-)
-from layouts.banks import ACCESSES
-from layouts.cutetext import read_layout
-from layouts.descriptor import view
-from layouts.dtypes import dtype
-from layouts.epilogue import Epilogue
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.pattern import Pattern
-from layouts.planning import plan
-from layouts.reading import number, pair, ranges
-from layouts.render import cuda, epilogue, kernel, ptx, python, wmma_cpp
-from layouts.render import scaling as render_scaling
-from layouts.render import tmem as render_tmem
-from layouts.table import atoms
-from layouts.tiles import code as tile_code
-from layouts.tiles import umma_code
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.mma import tiled_mma
-from layouts.tiles.umma import tiled_umma
-from layouts.tmem import Mma
+from lanescope import find
+from lanescope.app.hardware import boxes, kernels, tensor, tensor_probes, verify
+from lanescope.app.layouts.triton import PRESETS
+from lanescope.blackwell import idesc, tmem
+from lanescope.blackwell.epilogue import Epilogue
+from lanescope.blackwell.tmem import Mma
+from lanescope.cute import layout as cute
+from lanescope.cute.text import read_layout
+from lanescope.cxx import formula
+from lanescope.descriptor.matrix import view
+from lanescope.errors import LayoutError
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog, codec, differences, overview, qualifiers, wmma
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.pattern import Pattern
+from lanescope.ptx.table import atoms
+from lanescope.reading import number, pair, ranges
+from lanescope.render import cuda, epilogue, kernel, ptx, python, wmma_cpp
+from lanescope.render import scaling as render_scaling
+from lanescope.render import tmem as render_tmem
+from lanescope.shared import banks
+from lanescope.shared.banks import ACCESSES
+from lanescope.tiles import code as tile_code
+from lanescope.tiles import umma_code
+from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.umma import tiled_umma
+from lanescope.triton.gluon import triton_layout
 from tests.held import elided, held, held_sum, said
 from tests.test_epilogue import CASES as EPILOGUES
 from tests.test_kernel import CASES

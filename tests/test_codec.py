@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layouts import codec, dtypes
-from layouts.dtypes import DTYPES, DType, Float, Special
+from lanescope.ptx import codec, dtypes
+from lanescope.ptx.dtypes import DTYPES, DType, Float, Special
 from tests.held import holding
 
 held_answers = holding("codec.decode codec.encode codec.bounds codec.nearest")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.compare.facts import compare
-from app.main import create_app
-from layouts import find
-from layouts.view import Grid
+from lanescope import find
+from lanescope.app.compare.facts import compare
+from lanescope.app.main import create_app
+from lanescope.render.view import Grid
 from tests.client import Client
 
 MMA, WMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wmma.load.a.sync.aligned.row.m16n16k16.f16"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.main import create_app
+from lanescope.app.main import create_app
 from tests.client import Client
 from tests.test_verify import canonical
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layouts.cute import DEEPEST, MOST, CuteLayout, parse
-from layouts.errors import LayoutError
-from layouts.pattern import Pattern
-from layouts.storage import storage
-from layouts.swizzle import Swizzle
+from lanescope.cute.layout import DEEPEST, MOST, CuteLayout, parse
+from lanescope.errors import LayoutError
+from lanescope.ptx.pattern import Pattern
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import Swizzle
 from tests.held import holding
 
 held_answers = holding("parse")

@@ -13,13 +13,13 @@ import pycute
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import attach
-from layouts import algebra
-from layouts.cute import CuteLayout
-from layouts.cutecalls import OPS, nearest_fits, steps, written
-from layouts.cutetext import cxx, python, read_layout
-from layouts.errors import LayoutError
-from layouts.tuples import leaves
+from lanescope.app.cli import attach
+from lanescope.cute import algebra
+from lanescope.cute.calls import OPS, nearest_fits, steps, written
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import cxx, python, read_layout
+from lanescope.cute.tuples import leaves
+from lanescope.errors import LayoutError
 from tests.client import Client
 from tests.test_algebra import random_layout, theirs
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layouts import idesc, tmem
-from layouts.table import tmem as rows
-from layouts.table.kinds import WS
-from layouts.tmem import Layout, Mma
+from lanescope.blackwell import idesc, tmem
+from lanescope.blackwell.tmem import Layout, Mma
+from lanescope.ptx.table import tmem as rows
+from lanescope.ptx.table.kinds import WS
 from tests.held import holding
 
 held_answers = holding("tmem.layout tmem.access")

@@ -2,7 +2,7 @@
 scale factors in tensor memory, their orders in memory, matrix and instruction descriptors, zero-column masks.
 
 golden/cutlass_umma.txt.gz has what the program printed: CuTe layouts and words, no code of CUTLASS. A layout is
-evaluated here, not by layouts.cute.
+evaluated here, not by lanescope.cute.layout.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layouts import compressed, idesc, scales, scaling, tmem
-from layouts.descriptor import Descriptor, View, inert, reads
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc
-from layouts.reader.cutlass import instructions
-from layouts.table.descriptors import TCGEN05
-from layouts.table.kinds import ALONE, PAIR, WS
-from layouts.tiling import Tile
-from layouts.tmem import Mma
-from layouts.zeromask import ZeroMask
+from lanescope.blackwell import idesc, scales, scaling, tmem
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.tmem import Mma
+from lanescope.blackwell.zeromask import ZeroMask
+from lanescope.descriptor.matrix import Descriptor, View, inert, reads
+from lanescope.errors import LayoutError
+from lanescope.ptx import compressed
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.kinds import ALONE, PAIR, WS
+from lanescope.reader.cutlass import instructions
+from lanescope.shared.tiling import Tile
 
 Longs = NDArray[np.int64]
 LINES = gzip.decompress((Path(__file__).parent / "golden" / "cutlass_umma.txt.gz").read_bytes()).decode().splitlines()

@@ -120,7 +120,7 @@ def test_a_false_finding_is_wrong_and_a_true_one_is_not() -> None:
 
 def compare_word(one: Program) -> int:
     """The word that the reader states."""
-    from layouts.reader.code.builders import builders
+    from lanescope.reader.code.builders import builders
 
     return next(built.word for built in builders(one.text) if built.word is not None)
 

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from layouts import reader
-from layouts.check import check
-from layouts.errors import LayoutError
-from layouts.reader.code.builders import builders
-from layouts.workbench import bench
+from lanescope import reader
+from lanescope.errors import LayoutError
+from lanescope.reader.code.builders import builders
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 from tests import reader_corpus
 from tests.client import Client
 from tests.test_reader_code import CASES

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from layouts import banks, chain, find, freeing, reader
-from layouts.check import check
-from layouts.deadline import OverdueError, check_deadline, ends_when
-from layouts.errors import LayoutError
-from layouts.reader.code.evaluate import evaluate
-from layouts.workbench import bench
+from lanescope import find, reader
+from lanescope.deadline import OverdueError, check_deadline, ends_when
+from lanescope.errors import LayoutError
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.shared import banks, chain, freeing
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 
 LOOP = """\
 constexpr uint64_t base(uint32_t smem) { return (smem & 0x3FFFF) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62; }

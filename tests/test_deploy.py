@@ -16,9 +16,9 @@ import pytest
 import typer
 import yaml
 
-from app.cli import attach
-from app.kit import tls
-from app.kit.settings import rows, variable
+from lanescope.app.cli import attach
+from lanescope.app.kit import tls
+from lanescope.app.kit.settings import rows, variable
 
 FOLDER = Path(__file__).parents[1] / "docs" / "deploy"
 UNITS = sorted(FOLDER.glob("*.service"))

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from layouts.describing import Described, describe
-from layouts.descriptor import reads
+from lanescope.descriptor.describing import Described, describe
+from lanescope.descriptor.matrix import reads
 from tests.client import Client
 from tests.command import lanescope
 from tests.written_kernels import CODES, Operand

@@ -13,14 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.memory import descriptors, facts
-from layouts import descriptor as desc
-from layouts import find, slices
-from layouts.descriptor import Descriptor, View, encode, reads, reads_many
-from layouts.errors import LayoutError
-from layouts.spelling import read_word
-from layouts.swizzle import MODES, Swizzle, mode
-from layouts.tiling import Tile
+from lanescope import find
+from lanescope.app.memory import descriptors, facts
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor, View, encode, reads, reads_many
+from lanescope.descriptor.spelling import read_word
+from lanescope.errors import LayoutError
+from lanescope.shared import slices
+from lanescope.shared.swizzle import MODES, Swizzle, mode
+from lanescope.shared.tiling import Tile
 from tests.held import holding
 from tests.test_verify import GOOD, NONE, canonical, right
 

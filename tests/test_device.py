@@ -8,12 +8,12 @@ from functools import lru_cache
 
 import pytest
 
-from app.gpu import banks, captures, chained, descriptors, fragments, products, whole
-from app.gpu.device import Cuda, devices
-from layouts import find
-from layouts.descriptor import encode
-from layouts.errors import LayoutError
-from layouts.render.capture_snippets import TESTS
+from lanescope import find
+from lanescope.app.hardware import banks, captures, chained, descriptors, fragments, products, whole
+from lanescope.app.hardware.device import Cuda, devices
+from lanescope.descriptor.matrix import encode
+from lanescope.errors import LayoutError
+from lanescope.render.capture_snippets import TESTS
 from tests import capture_snippets
 from tests.test_kernel import CASES, made
 from tests.test_runs import CHOSEN

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.memory import descriptors as memory
-from layouts import descriptor as desc
-from layouts import find
-from layouts.descriptor import Descriptor
-from layouts.fits import fits
-from layouts.repair import expected_reads
-from layouts.storage import storage
+from lanescope import find
+from lanescope.app.memory import descriptors as memory
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.fits import fits
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.repair import expected_reads
+from lanescope.shared.storage import storage
 from tests import blunders
 from tests.blunders import BLUNDERS
 from tests.right_words import MASK, Program, pack, programs, word

@@ -10,8 +10,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from app.kit.encode import dumps
-from app.memory import descriptors as memory
+from lanescope.app.kit.encode import dumps
+from lanescope.app.memory import descriptors as memory
 from tests.blunders import BLUNDERS
 from tests.held import held
 from tests.right_words import Program, pack, programs, word

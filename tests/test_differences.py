@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layouts import catalog, descriptor, find, wmma
-from layouts.differences import Difference, narrow_strides, rows
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.slots import slots
+from lanescope import find
+from lanescope.descriptor import matrix as descriptor
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, wmma
+from lanescope.ptx.differences import Difference, narrow_strides, rows
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.slots import slots
 from tests.held import holding
 from tests.ptxas import assembler, nvrtc
 

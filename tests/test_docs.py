@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from app.cli import attach
+from lanescope.app.cli import attach
 from tests.command import lanescope
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +31,7 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("first", ["from layouts import find\n", "from layouts import tiled_copy"])
+@pytest.mark.parametrize("first", ["from lanescope import find\n", "from lanescope import tiled_copy"])
 def test_python_block(first: str) -> None:
     block = re.search(rf"```python\n({first}.*?)```", USAGE, re.S)
     assert block
@@ -63,7 +63,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     folder = tmp_path_factory.mktemp("shell")
     command = folder / "bin" / "lanescope"
     command.parent.mkdir()
-    command.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from app.cli import main; main()' \"$@\"\n")
+    command.write_text(
+        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from lanescope.app.cli import main; main()' \"$@\"\n"
+    )
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     return folder, os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
@@ -141,7 +143,7 @@ def commands() -> list[tuple[str, str]]:
 
 def test_commands_in_prose_exist() -> None:
     """Verbs and options are those of the command line; targets are the Makefile's."""
-    from app.cli import attach
+    from lanescope.app.cli import attach
 
     root = typer.main.get_command(attach())
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
@@ -161,7 +163,7 @@ def test_commands_in_prose_exist() -> None:
 
 
 def test_the_readme_counts_what_there_is() -> None:
-    from app.guide import values as guide_values
+    from lanescope.app.guide import values as guide_values
 
     for part in ("forms", "descriptors", "banks", "chains", "programs", "boxes", "captures"):
         assert f": {guide_values.ran(part)}." in README, part

@@ -1,7 +1,7 @@
 """Memory dumps: what is read, what is wrong, where the tile really lies, which layout that is, and the repair.
 
 The storages that write a tile are those of the contract, and the numbers of f16, bf16 and tf32 are NumPy's: what finds
-them again is layouts/locate.py and layouts/codec.py.
+them again is layouts/capture/locate.py and layouts/ptx/codec.py.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import dump as engine
-from layouts import find, locate
-from layouts.codec import decode, encode
-from layouts.descriptor import Descriptor, View
-from layouts.descriptor import encode as word_of
-from layouts.dtypes import dtype
-from layouts.dump import Dump, Examined, examine, of_file, tile_of, written
-from layouts.errors import LayoutError
-from layouts.locate import ABSENT, SEVERAL
-from layouts.storage import storage
+from lanescope import dump as engine
+from lanescope import find
+from lanescope.capture import locate
+from lanescope.capture.locate import ABSENT, SEVERAL
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.matrix import encode as word_of
+from lanescope.dump import Dump, Examined, examine, of_file, tile_of, written
+from lanescope.errors import LayoutError
+from lanescope.ptx.codec import decode, encode
+from lanescope.ptx.dtypes import dtype
+from lanescope.shared.storage import storage
 from tests.arrays import npy
 from tests.held import holding
 

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from layouts import capture, catalog
-from layouts import descriptor as desc
-from layouts.capture.form import Capture
-from layouts.codec import encode
-from layouts.descriptor import Descriptor
-from layouts.dump import examine, summary, written
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.locate import Image, search
-from layouts.storage import storage
+from lanescope import capture
+from lanescope.capture.form import Capture
+from lanescope.capture.locate import Image, search
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.dump import examine, summary, written
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.codec import encode
+from lanescope.ptx.instruction import Instruction
+from lanescope.shared.storage import storage
 from tests import test_capture_sums, test_capture_verify
 from tests.arrays import npy
 from tests.doors import answered, kept, stored

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.dump.examples import EXAMPLES, files
-from app.main import create_app
-from layouts import dump as engine
+from lanescope import dump as engine
+from lanescope.app.dump.examples import EXAMPLES, files
+from lanescope.app.main import create_app
 from tests.asked import put
 from tests.client import Client
 
@@ -96,7 +96,7 @@ def test_the_examples_show_what_they_say(client: Client, example: Any) -> None:
 def test_the_command_gives_the_three_statuses(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from app.cli import main
+    from lanescope.app.cli import main
 
     dump, expected = files("swizzle")
     (tmp_path / "smem.bin").write_bytes(dump)

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.main import create_app
-from app.tmem.epilogue import EXAMPLES, address
-from layouts import catalog, epilogue, idesc, tmem
-from layouts.epilogue import ROWS, Epilogue
-from layouts.errors import LayoutError
-from layouts.render import epilogue as code
-from layouts.render.tmem import statement
-from layouts.tmem import Mma
+from lanescope.app.main import create_app
+from lanescope.app.tmem.epilogue import EXAMPLES, address
+from lanescope.blackwell import epilogue, idesc, tmem
+from lanescope.blackwell.epilogue import ROWS, Epilogue
+from lanescope.blackwell.tmem import Mma
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.render import epilogue as code
+from lanescope.render.tmem import statement
 from tests import cpp
 from tests.client import Client
 from tests.held import holding

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from layouts.excerpt import code_of
-from layouts.pasted import legible
-from layouts.reader.code.evaluate import evaluate
-from layouts.reader.code.known import fields_union
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.known import fields_union
+from lanescope.reader.excerpt import code_of
+from lanescope.reader.pasted import legible
 
 KERNEL = "__global__ void f(int n)\n{\n  int a = 1;\n  ...\n}\n"
 

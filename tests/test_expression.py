@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layouts.errors import LayoutError
-from layouts.expression import DEEPEST, LONGEST, evaluate
+from lanescope.cxx.expression import DEEPEST, LONGEST, evaluate
+from lanescope.errors import LayoutError
 from tests.ptxas import nvrtc
 
 TYPES = (

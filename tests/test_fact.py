@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from app.kit.encode import dumps
-from app.kit.fact import ByThread, Says, extended, fact, plain, sometimes
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.fact import ByThread, Says, extended, fact, plain, sometimes
 
 
 @fact
@@ -83,7 +83,7 @@ def test_the_schema_names_and_requires_what_an_answer_has() -> None:
 
 
 def test_a_mapping_may_be_spread_into_fields() -> None:
-    from app.kit.fact import spread
+    from lanescope.app.kit.fact import spread
 
     @fact
     class Place:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.pattern import Pattern
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.pattern import Pattern
 from tests.oracle import cutlass, movement, ptx, sparse
 from tests.test_hardware import WMMA
 

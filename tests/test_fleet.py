@@ -23,21 +23,21 @@ import cloudpickle
 import pytest
 from starlette.testclient import TestClient
 
-from app.gpu import jobs, pieces, runs, spread, verify
-from app.gpu.contact import Tls
-from app.gpu.fleet import Fleet
-from app.gpu.members import Member
-from app.gpu.pool import Pool
-from app.main import create_app
-from app.runs.hardware import NO_CUPY, Hardware
-from layouts.errors import LayoutError
+from lanescope.app.hardware import jobs, pieces, runs, spread, verify
+from lanescope.app.hardware.contact import Tls
+from lanescope.app.hardware.fleet import Fleet
+from lanescope.app.hardware.members import Member
+from lanescope.app.hardware.pool import Pool
+from lanescope.app.main import create_app
+from lanescope.app.runs.hardware import NO_CUPY, Hardware
+from lanescope.errors import LayoutError
 from tests.test_process import children
 
 pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
-CLI = [sys.executable, "-c", "from app.cli import main; main()"]
+CLI = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 FAKE = str(Path(__file__).with_name("fake_worker.py"))
 HANGS, DIES, SLOW = 1, 3, 10
 

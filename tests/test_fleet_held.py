@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from app.gpu import contact, jobs
-from app.gpu.contact import Tls
-from layouts.errors import LayoutError
+from lanescope.app.hardware import contact, jobs
+from lanescope.app.hardware.contact import Tls
+from lanescope.errors import LayoutError
 from tests.held import attempt, held, refusal
 
 # scheduler and nannies ------------------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ def test_scheduler_and_nannies(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     """Dask's processes by stand-ins: what they are given, what is said of them, and that they are closed."""
     import asyncio
 
-    from app.gpu import posts
+    from lanescope.app.hardware import posts
 
     told: list[str] = []
 

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from app.gpu import evidence, jobs, pieces, runs, spread
-from app.gpu import fleet as fleet_of_dask
-from app.gpu.contact import ENDS, PLAIN, Tls, why
-from app.gpu.fleet import Fleet
-from app.gpu.members import fit, members
-from app.kit import tls
-from app.kit.settings import Settings
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.app.hardware import evidence, jobs, pieces, runs, spread
+from lanescope.app.hardware import fleet as fleet_of_dask
+from lanescope.app.hardware.contact import ENDS, PLAIN, Tls, why
+from lanescope.app.hardware.fleet import Fleet
+from lanescope.app.hardware.members import fit, members
+from lanescope.app.kit import tls
+from lanescope.app.kit.settings import Settings
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
 from tests.command import lanescope
 from tests.test_fleet import CLI, MMA, request, signed
 
@@ -279,7 +279,7 @@ def test_a_scheduler_that_speaks_otherwise_says_how(tmp_path: Path) -> None:
     strangers = (other, *signed(tmp_path, "stranger", "other"))
 
     async def told(protocol: str, own: tuple[str, ...], ask: Callable[[str], list[str]]) -> list[str]:
-        from app.gpu.posts import Desk
+        from lanescope.app.hardware.posts import Desk
 
         desk = await Desk(port=0, host="127.0.0.1", protocol=protocol, security=Tls(*own).security(), dashboard=False,
                           dashboard_address="127.0.0.1:0")  # fmt: skip

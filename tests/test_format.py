@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.kit.page import css, templates
-from app.memory import descriptors, editor
-from layouts.bits import Field
-from layouts.descriptor import WGMMA, Descriptor, encode_as
-from layouts.errors import LayoutError
-from layouts.format import Format
-from layouts.palette import LIGHT
-from layouts.palette import css as palette_css
-from layouts.render.word import bits_svg
-from layouts.swizzle import MODES, Mode, Swizzle, mode
-from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START
+from lanescope.app.kit.page import css, templates
+from lanescope.app.memory import descriptors, editor
+from lanescope.bits import Field
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import WGMMA, Descriptor, encode_as
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START
+from lanescope.render.palette import LIGHT
+from lanescope.render.palette import css as palette_css
+from lanescope.render.word import bits_svg
+from lanescope.shared.swizzle import MODES, Mode, Swizzle, mode
 from tests.held import holding
 
 held_answers = holding("encode_as bits_svg")

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from layouts.errors import LayoutError
-from layouts.formula import DEEPEST, LONGEST, evaluate
+from lanescope.cxx.formula import DEEPEST, LONGEST, evaluate
+from lanescope.errors import LayoutError
 
 I, J = (part.ravel() for part in np.meshgrid(np.arange(-3, 5), np.arange(6)))
 PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8,

@@ -14,7 +14,7 @@ import pytest
 from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, settings
 
-from app.main import create_app
+from lanescope.app.main import create_app
 
 OPERATIONS = [
     f"{method} {route.path_format}"

@@ -11,9 +11,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from app.gpu import generated, verify
-from app.gpu.device import WINDOW
-from app.gpu.generated import Case
+from lanescope.app.hardware import generated, verify
+from lanescope.app.hardware.device import WINDOW
+from lanescope.app.hardware.generated import Case
 from tests import cpp
 from tests.ptxas import nvrtc
 

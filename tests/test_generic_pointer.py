@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layouts import catalog
-from layouts.check import check
-from layouts.descriptor import Descriptor, view
-from layouts.storage import storage
-from layouts.swizzle import MODES, Mode
-from layouts.tiling import Tile
-from layouts.verify import verify
-from layouts.workbench import bench
+from lanescope.descriptor.matrix import Descriptor, view
+from lanescope.descriptor.verify import verify
+from lanescope.ptx import catalog
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import MODES, Mode
+from lanescope.shared.tiling import Tile
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 from tests.test_tma_loads import kernel
 
 POINTERS = st.tuples(st.sampled_from(("or", "add")), st.integers(0x70, 0x7F), st.integers(0, 0xFFFF))

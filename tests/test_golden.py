@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.diagram.gallery import PICTURES, drawing
-from layouts import catalog, find
+from lanescope import find
+from lanescope.app.diagram.gallery import PICTURES, drawing
+from lanescope.ptx import catalog
 
 FOLDER = Path(__file__).parent / "golden" / "pictures"
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from app import cli
-from app.gpu import boxes, device, evidence, generated, kernels, numbers, pieces, scripts, verify
-from app.gpu.sampled import first_of_each
-from layouts import catalog, find
-from layouts.banks import ACCESSES
-from layouts.errors import LayoutError
+from lanescope import find
+from lanescope.app import cli
+from lanescope.app.hardware import boxes, device, evidence, generated, kernels, numbers, pieces, scripts, verify
+from lanescope.app.hardware.sampled import first_of_each
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.shared.banks import ACCESSES
 from tests.ptxas import nvrtc
 
 EVIDENCE = sorted((Path(__file__).parents[1] / "layouts" / "evidence").glob("*.json"))
@@ -158,7 +159,7 @@ def test_failures_names_what_differs() -> None:
 
 
 def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
-    from app.instruction import facts as about
+    from lanescope.app.instruction import facts as about
 
     stored = [set(json.loads(path.read_text())["results"]) for path in EVIDENCE]
     for i in catalog.instructions():
@@ -176,7 +177,7 @@ def test_kernels_name_no_user_text() -> None:
 def test_gpu_page_and_status() -> None:
     from starlette.testclient import TestClient
 
-    from app.main import create_app
+    from lanescope.app.main import create_app
 
     client = TestClient(create_app())
     answer = client.get("/api/v1/gpu").json()

@@ -15,7 +15,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from app.gpu import guard, jobs
+from lanescope.app.hardware import guard, jobs
 
 pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
 
@@ -80,7 +80,7 @@ def test_a_strangers_event_reaches_no_client(tmp_path: Path) -> None:
         from distributed import Client
         from distributed.comm import connect
 
-        from app.gpu.posts import Desk
+        from lanescope.app.hardware.posts import Desk
 
         async with (
             Desk(port=0, host="127.0.0.1", protocol="tcp", dashboard=False, dashboard_address=":0") as desk,

@@ -14,18 +14,19 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 
-from app.guide import benchmarks
-from app.guide import index as guide_index
-from app.guide import render as guide
-from app.guide import values as guide_values
-from app.guide.words import GLOSSARY
-from app.memory import descriptors as memory
-from layouts import chain, find
-from layouts.banks import ACCESSES
-from layouts.descriptor import WGMMA, View, reads
-from layouts.errors import LayoutError
-from layouts.swizzle import MODES, Mode, mode
-from layouts.tiling import Tile
+from lanescope import find
+from lanescope.app.guide import benchmarks
+from lanescope.app.guide import index as guide_index
+from lanescope.app.guide import render as guide
+from lanescope.app.guide import values as guide_values
+from lanescope.app.guide.words import GLOSSARY
+from lanescope.app.memory import descriptors as memory
+from lanescope.descriptor.matrix import WGMMA, View, reads
+from lanescope.errors import LayoutError
+from lanescope.shared import chain
+from lanescope.shared.banks import ACCESSES
+from lanescope.shared.swizzle import MODES, Mode, mode
+from lanescope.shared.tiling import Tile
 from tests.client import Client
 
 MEASURED = """\

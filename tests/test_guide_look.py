@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from app.guide import index as guide_index
-from app.guide import render as guide
+from lanescope.app.guide import index as guide_index
+from lanescope.app.guide import render as guide
 from tests.client import Client
 
 

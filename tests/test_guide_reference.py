@@ -6,12 +6,13 @@ import re
 
 import pytest
 
-from app.guide import index as guide_index
-from app.guide import reference as guide_reference
-from layouts import catalog, find, overview, wmma
-from layouts.differences import rows as differences
-from layouts.errors import LayoutError
-from layouts.render import wgmma_order
+from lanescope import find
+from lanescope.app.guide import index as guide_index
+from lanescope.app.guide import reference as guide_reference
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, overview, wmma
+from lanescope.ptx.differences import rows as differences
+from lanescope.render import wgmma_order
 from tests.ptxas import assembler
 
 

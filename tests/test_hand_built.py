@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from layouts.check import check
-from layouts.storage import storage
-from layouts.workbench import Bench, bench
+from lanescope.shared.storage import storage
+from lanescope.workbench import Bench, bench
+from lanescope.workbench.check import check
 from tests.client import Client
 from tests.command import lanescope
 from tests.written_kernels import WAYS, Kernel, Operand

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layouts import reader
-from layouts.reader import columns
+from lanescope import reader
+from lanescope.reader import columns
 from tests.client import Client
 
 

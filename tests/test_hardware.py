@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import catalog, find
+from lanescope import find
+from lanescope.ptx import catalog
 
 FOLDER = Path(__file__).parent / "golden" / "hardware"
 

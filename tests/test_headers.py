@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.kit.examples import BODIES
-from app.kit.headers import Headers
-from app.kit.settings import Settings
-from app.kit.wire import Body, _coding
-from app.main import create_app
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.kit.headers import Headers
+from lanescope.app.kit.settings import Settings
+from lanescope.app.kit.wire import Body, _coding
+from lanescope.app.main import create_app
 from tests import asgi
 from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, get
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import layouts
-from app.home import facts
-from app.main import create_app
-from layouts import catalog
+from lanescope.app.home import facts
+from lanescope.app.main import create_app
+from lanescope.ptx import catalog
 from tests.client import Client
 
 EVIDENCE = Path(layouts.__file__).parent / "evidence"
@@ -39,7 +39,7 @@ def test_its_figures_are_those_of_the_files(client: Client) -> None:
 
 
 def test_numbers_beside_a_picture_lie_inside_it() -> None:
-    from app.home import draw
+    from lanescope.app.home import draw
 
     picture = draw.labelled(facts.PICTURED)
     ends = [float(x) for x in re.findall(r'<text x="([\d.-]+)"[^>]*text-anchor="end"', picture)]

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from app.main import create_app
-from layouts import idesc, zeromask
-from layouts.bits import Field
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc, encode, forms, legal_forms, problems, warnings
-from layouts.kind import FORMS, Kind, Part
-from layouts.render import idesc as code
-from layouts.table.kinds import KINDS
-from layouts.zeromask import ZeroMask
+from lanescope.app.main import create_app
+from lanescope.bits import Field
+from lanescope.blackwell import idesc, zeromask
+from lanescope.blackwell.idesc import Idesc, encode, forms, legal_forms, problems, warnings
+from lanescope.blackwell.kind import FORMS, Kind, Part
+from lanescope.blackwell.zeromask import ZeroMask
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.render import idesc as code
 from tests import cpp
 from tests.client import Client
 from tests.held import holding

@@ -15,7 +15,7 @@ from tests import house, house_map, house_rules
 from tests.house import ROOT
 from tests.house_rules import violations
 
-WORKER = {"app/gpu/products.py", "app/gpu/device.py"}  # what a run enters in its worker
+WORKER = {"app/hardware/products.py", "app/hardware/device.py"}  # what a run enters in its worker
 EVERY = sorted(
     path
     for top in ("layouts", "app")
@@ -67,67 +67,67 @@ PLANTED = {
     "starlette in facts": ("app/memory/facts.py", "from starlette.responses import Response",
     "imports starlette.responses; only page.py"),
     "FastAPI in what draws": ("app/memory/draw.py", "from fastapi import Request", "imports fastapi; only page.py"),
-    "facts that ask a page": ("app/instruction/lanes.py", "from app.instruction import page",
+    "facts that ask a page": ("app/instruction/lanes.py", "from lanescope.app.instruction import page",
     "no facts may import page of its own feature"),
-    "the catalogue by its short name": ("layouts/banks.py", "from layouts import find",
-    "layouts.catalog, which does not stand below it"),
-    "a file read in the engine": ("layouts/swizzle.py", "TEXT = open('x').read()", "calls open"),
-    "a parser in the engine": ("layouts/tiling.py", "import tree_sitter", "imports tree_sitter; the engine is NumPy"),
+    "the catalogue by its short name": ("layouts/shared/banks.py", "from lanescope import find",
+    "lanescope.ptx.catalog, which does not stand below it"),
+    "a file read in the engine": ("layouts/shared/swizzle.py", "TEXT = open('x').read()", "calls open"),
+    "a parser in the engine": ("layouts/shared/tiling.py", "import tree_sitter", "imports tree_sitter; the engine is NumPy"),
     "another package beside the parser": ("layouts/reader/code/cxx.py", "import pandas", "imports pandas; the engine"),
-    "a path in the engine": ("layouts/tiling.py", "from pathlib import Path", "imports pathlib; the engine is NumPy"),
-    "an array from a file": ("layouts/codec.py", "import numpy as np\nTABLE = np.load('codes.npy')", "calls .load"),
-    "another data file": ("layouts/catalog.py", "ROWS = (files('layouts') / 'rows.json').read_text()",
+    "a path in the engine": ("layouts/shared/tiling.py", "from pathlib import Path", "imports pathlib; the engine is NumPy"),
+    "an array from a file": ("layouts/ptx/codec.py", "import numpy as np\nTABLE = np.load('codes.npy')", "calls .load"),
+    "another data file": ("layouts/ptx/catalog.py", "ROWS = (files('layouts') / 'rows.json').read_text()",
     "names the file 'rows.json'"),
     "a new room of the engine": ("layouts/helpers.py", "", "'helpers' is no room of the engine"),
     "a new kind of file": ("app/memory/utils.py", "", "'utils' is no kind of file of 'memory'"),
     "a new feature": ("app/tools/facts.py", "", "'tools' is no feature"),
     "a new package": ("app/chain/draw.py", "import pandas", "imports pandas; no draw may"),
-    "another feature's page": ("app/steps/page.py", "from app.memory import page",
+    "another feature's page": ("app/steps/page.py", "from lanescope.app.memory import page",
     "no page may import page of another feature"),
-    "another feature's verbs": ("app/runs/verbs.py", "from app.memory.verbs import tile",
+    "another feature's verbs": ("app/runs/verbs.py", "from lanescope.app.memory.verbs import tile",
     "no verbs may import verbs of another feature"),
-    "another feature's facts in facts": ("app/kernel/facts.py", "from app.memory import facts",
+    "another feature's facts in facts": ("app/kernel/facts.py", "from lanescope.app.memory import facts",
     "no facts may import facts of another"),
-    "a page inside a function": ("app/kernel/facts.py", "def f():\n    from app.kernel import page",
+    "a page inside a function": ("app/kernel/facts.py", "def f():\n    from lanescope.app.kernel import page",
     "no facts may import page of its own"),
     "pydantic in facts": ("app/kernel/facts.py", "from pydantic import BaseModel", "imports pydantic; no facts may"),
-    "the server through the kit": ("app/kernel/facts.py", "from app.kit.wire import Body", "which loads the server"),
-    "a feature in the kit": ("app/kit/errors.py", "from app.diagram.forms import check", "kit knows no feature"),
+    "the server through the kit": ("app/kernel/facts.py", "from lanescope.app.kit.wire import Body", "which loads the server"),
+    "a feature in the kit": ("app/kit/errors.py", "from lanescope.app.diagram.forms import check", "kit knows no feature"),
     "starlette in middleware": ("app/kit/limits.py", "from starlette.types import Scope",
     "imports starlette.types; only page.py"),
-    "the server in the GPU's room": ("app/gpu/runs.py", "from app.kit import encode",
-    "app/gpu stands on the engine alone"),
-    "CuPy elsewhere": ("app/gpu/runs.py", "import cupy", "imports cupy; no gpu may"),
-    "CuPy at once": ("app/gpu/device.py", "import cupy", "imports cupy before it runs"),
-    "a device for facts": ("app/memory/facts.py", "from app.gpu.device import Cuda", "which no row allows"),
+    "the server in the GPU's room": ("app/hardware/runs.py", "from lanescope.app.kit import encode",
+    "app/hardware stands on the engine alone"),
+    "CuPy elsewhere": ("app/hardware/runs.py", "import cupy", "imports cupy; no gpu may"),
+    "CuPy at once": ("app/hardware/device.py", "import cupy", "imports cupy before it runs"),
+    "a device for facts": ("app/memory/facts.py", "from lanescope.app.hardware.device import Cuda", "which no row allows"),
     "a module nobody has": ("app/memory/facts.py", "from layouts.magic import wand", "which is nothing known"),
-    "a name nobody hands out": ("app/memory/facts.py", "from layouts import wand",
+    "a name nobody hands out": ("app/memory/facts.py", "from lanescope import wand",
     "imports layouts.wand, which is nothing known"),
     "an import by name": ("app/runs/verbs.py", "import importlib\nimportlib.import_module('fastapi')",
     "calls import_module"),
     "code in a package's own file": ("app/chain/__init__.py", "LIMIT = 3", "says what it is for and nothing else"),
     "an import from beside": ("app/memory/facts.py", "from . import page", "names are written out"),
-    "a file read under another name": ("layouts/swizzle.py", "read = open\nTEXT = read('x')", "calls open"),
-    "an array by its bare name": ("layouts/codec.py", "from numpy import load\nTABLE = load('codes.npy')",
+    "a file read under another name": ("layouts/shared/swizzle.py", "read = open\nTEXT = read('x')", "calls open"),
+    "an array by its bare name": ("layouts/ptx/codec.py", "from numpy import load\nTABLE = load('codes.npy')",
     "imports load of numpy"),
-    "an array by a short name": ("layouts/codec.py", "import numpy as n\nTABLE = n.load('codes.npy')", "calls .load"),
-    "a mapped file deep in NumPy": ("layouts/codec.py",
+    "an array by a short name": ("layouts/ptx/codec.py", "import numpy as n\nTABLE = n.load('codes.npy')", "calls .load"),
+    "a mapped file deep in NumPy": ("layouts/ptx/codec.py",
     "import numpy as np\nTABLE = np.lib.format.open_memmap('codes.npy')", "calls .open_memmap"),
-    "an array written": ("layouts/codec.py", "def f(codes):\n    codes.tofile('codes')", "calls .tofile"),
-    "a stream of a file": ("layouts/npy.py", "import io\nTEXT = io.FileIO('x')", "calls .FileIO"),
+    "an array written": ("layouts/ptx/codec.py", "def f(codes):\n    codes.tofile('codes')", "calls .tofile"),
+    "a stream of a file": ("layouts/dump/npy.py", "import io\nTEXT = io.FileIO('x')", "calls .FileIO"),
     "a parser that opens a file": ("layouts/render/tikz.py",
     "from xml.etree import ElementTree\nTREE = ElementTree.parse('x.svg')", "calls .parse"),
     "another module of xml": ("layouts/render/svg.py", "import xml.sax", "imports xml.sax; the engine is NumPy"),
-    "the door that writes": ("layouts/catalog.py", "def f(path):\n    path.write_text('{}')", "calls .write_text"),
-    "a module by name in the engine": ("layouts/catalog.py", "import importlib.resources as r\nr.import_module('os')",
+    "the door that writes": ("layouts/ptx/catalog.py", "def f(path):\n    path.write_text('{}')", "calls .write_text"),
+    "a module by name in the engine": ("layouts/ptx/catalog.py", "import importlib.resources as r\nr.import_module('os')",
     "calls import_module"),
-    "another module of importlib": ("layouts/catalog.py", "import importlib.util",
+    "another module of importlib": ("layouts/ptx/catalog.py", "import importlib.util",
     "imports importlib.util; the engine"),
     "built-ins by their own name": ("layouts/bits.py", "READ = __builtins__['open']", "calls __builtins__"),
     "state in the engine's own file": ("layouts/__init__.py", "SEEN = []",
     "hands out modules and does nothing else"),
-    "the server's package in the engine": ("layouts/tma.py", "from app.kit import links", "imports app.kit"),
-    "a data file of the engine": ("layouts/table/rows.csv", "", "no kind of file of this house"),
+    "the server's package in the engine": ("layouts/shared/tma.py", "from lanescope.app.kit import links", "imports lanescope.app.kit"),
+    "a data file of the engine": ("layouts/ptx/table/rows.csv", "", "no kind of file of this house"),
     "a compiled module": ("layouts/fast.so", "", "no kind of file of this house"),
     "a network in facts": ("app/home/facts.py", "import urllib.request",
     "imports urllib.request; what a feature knows"),
@@ -138,12 +138,12 @@ PLANTED = {
     "an import by name under another": ("app/runs/verbs.py", "from importlib import import_module as load",
     "calls import_module"),
     "a module by its text": ("app/runs/verbs.py", "import pkgutil", "imports pkgutil, which loads modules"),
-    "code in a text": ("app/gpu/runs.py", "exec('import fastapi')", "calls exec"),
+    "code in a text": ("app/hardware/runs.py", "exec('import fastapi')", "calls exec"),
     "a module that is loaded anyway": ("app/kit/rate.py", "import sys\nWEB = sys.modules['fastapi']",
     "looks into sys.modules"),
     "CUDA written by a feature": ("app/steps/facts.py", "LINE = 'asm volatile(\"wgmma.fence;\");'",
     "writes CUDA C++, which layouts/render does"),
-    "FastAPI in a page of app/gpu": ("app/gpu/page.py", "from fastapi import Request", "imports fastapi; no gpu may"),
+    "FastAPI in a page of app/hardware": ("app/hardware/page.py", "from fastapi import Request", "imports fastapi; no gpu may"),
     "a feature inside a feature": ("app/memory/tile/page.py", "", "a feature has no folders"),
     "a second server": ("app/kit/main.py", "from fastapi import FastAPI", "'main' is no room of kit/"),
 }  # fmt: skip
@@ -195,7 +195,9 @@ def test_no_row_of_the_rules_is_left_over() -> None:
     assert [feature for feature in house.NAMED if not (ROOT / "app" / feature / "__init__.py").exists()] == []
     asked = {
         path: {
-            it.name.rpartition(".")[2] for it in house_rules.imports(source_of(path)) if it.name.startswith("app.gpu.")
+            it.name.rpartition(".")[2]
+            for it in house_rules.imports(source_of(path))
+            if it.name.startswith("lanescope.app.hardware.")
         }
         for path in house.GPU_OF
     }
@@ -218,7 +220,7 @@ def test_no_row_of_the_rules_is_left_over() -> None:
 
 
 def test_one_module_has_cupy_when_it_runs() -> None:
-    names = {it.name.partition(".")[0] for it in house_rules.imports(source_of("app/gpu/device.py")) if it.inside}
+    names = {it.name.partition(".")[0] for it in house_rules.imports(source_of("app/hardware/device.py")) if it.inside}
     assert "cupy" in names
 
 
@@ -256,24 +258,30 @@ def test_what_is_known_and_drawn_loads_no_server() -> None:
     chosen = of_kinds("facts", "draw", "forms", "verbs", "plain", "cli", "gpu")
     assert len(chosen) > 50
     assert loads(chosen, " ".join(house.SERVER | {"cupy"})) == ""
-    assert loads(["app.kit.settings", "app.kit.wire"], "fastapi starlette") == "app.kit.wire loads starlette"
+    assert (
+        loads(["lanescope.app.kit.settings", "lanescope.app.kit.wire"], "fastapi starlette")
+        == "lanescope.app.kit.wire loads starlette"
+    )
 
 
 def test_the_help_of_the_command_loads_no_engine() -> None:
-    verbs = [*of_kinds("cli", "verbs"), "app.kit.settings", "app.kit.serve"]
+    verbs = [*of_kinds("cli", "verbs"), "lanescope.app.kit.settings", "lanescope.app.kit.serve"]
     assert len(verbs) > 6
     assert loads(verbs, f"{HEAVY} layouts {' '.join(house.SERVER)}") == ""
-    assert loads(["app.kit.settings", "app.memory.facts"], "layouts") == "app.memory.facts loads layouts"
+    assert (
+        loads(["lanescope.app.kit.settings", "lanescope.app.memory.facts"], "layouts")
+        == "lanescope.app.memory.facts loads layouts"
+    )
 
 
 STARTS = """
 import sys
-import app.cli
-from app.main import create_app
+import lanescope.app.cli
+from lanescope.app.main import create_app
 from fastapi.routing import APIRoute
-from layouts import catalog
+from lanescope import catalog
 
-app.cli.attach()
+lanescope.app.cli.attach()
 served = create_app()
 routes = [route for route in served.routes if isinstance(route, APIRoute)]
 bound = sum("operands" in vars(instruction) for instruction in catalog.instructions())

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from app.main import create_app
-from layouts import catalog
+from lanescope.app.main import create_app
+from lanescope.ptx import catalog
 from tests import asgi
 from tests.held import held
 from tests.test_pages_held import steady

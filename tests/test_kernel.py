@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from app.gpu import scripts
-from app.guide import examples
-from layouts import catalog, find
-from layouts.errors import LayoutError
-from layouts.plan import Plan, Tiled
-from layouts.planning import plan
-from layouts.render import kernel, kernel_device
+from lanescope import find
+from lanescope.app.guide import examples
+from lanescope.app.hardware import scripts
+from lanescope.errors import LayoutError
+from lanescope.product.plan import Plan, Tiled
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog
+from lanescope.render import kernel, kernel_device
 from tests import cpp
 from tests.emulator import Emulator
 from tests.programs import Target, together

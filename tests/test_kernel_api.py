@@ -7,10 +7,10 @@ import re
 from html import unescape
 from pathlib import Path
 
-from app.guide import examples
-from layouts import find
-from layouts.planning import plan
-from layouts.render import kernel
+from lanescope import find
+from lanescope.app.guide import examples
+from lanescope.product.planning import plan
+from lanescope.render import kernel
 from tests.client import Client
 from tests.command import lanescope
 

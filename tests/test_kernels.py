@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from layouts.check import Checked, check
+from lanescope.workbench.check import Checked, check
 
 KERNELS = Path(__file__).parent / "kernels"
 SHARED = '#include "accumulators.h"\n'

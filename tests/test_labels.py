@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from app.kit.labels import LABELS
+from lanescope.app.kit.labels import LABELS
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -122,7 +122,7 @@ def test_the_words_fields_are_named(client: Client, name: str) -> None:
 
 
 def test_every_field_of_a_storage_was_tried(client: Client) -> None:
-    from layouts.storage import KEYS
+    from lanescope.shared.storage import KEYS
 
     seen = set()
     for kind, keys in KEYS.items():

@@ -9,9 +9,10 @@ from html import unescape
 
 import pytest
 
-from app.instruction import lanes, state
-from layouts import catalog, find
-from layouts.view import figure_of
+from lanescope import find
+from lanescope.app.instruction import lanes, state
+from lanescope.ptx import catalog
+from lanescope.render.view import figure_of
 from tests.client import Client
 
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"

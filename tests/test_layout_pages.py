@@ -17,17 +17,17 @@ import pycute
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import attach
-from layouts.catalog import find
-from layouts.linear import Linear
-from layouts.reader.triton import mlir
-from layouts.reader.ttgir import module
-from layouts.tiles.convert import converted
-from layouts.tiles.feeds import fed, fragments
-from layouts.tiles.gluon import TritonLayout, triton_layout
-from layouts.tiles.same import as_cute
-from layouts.tiles.tv import tv
-from layouts.triton import linear as linear_of
+from lanescope.app.cli import attach
+from lanescope.ptx.catalog import find
+from lanescope.reader.triton import mlir
+from lanescope.reader.ttgir import module
+from lanescope.tiles.convert import converted
+from lanescope.tiles.feeds import fed, fragments
+from lanescope.tiles.same import as_cute
+from lanescope.tiles.tv import tv
+from lanescope.triton import linear as linear_of
+from lanescope.triton.gluon import TritonLayout, triton_layout
+from lanescope.triton.linear import Linear
 from tests.client import Client
 from tests.held import holding
 from tests.test_triton import Cases

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.kit.examples import BODIES
-from app.kit.settings import Settings
-from app.main import create_app
-from layouts import catalog
-from layouts.descriptor import MOST_SHARED
-from layouts.errors import LayoutError
-from layouts.storage import storage
-from layouts.swizzle import mode
-from layouts.tiling import ELEMENT_BITS, Tile
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.kit.settings import Settings
+from lanescope.app.main import create_app
+from lanescope.descriptor.matrix import MOST_SHARED
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests import asgi, hostile
 from tests.asgi import ask
 from tests.test_work import OnTheLoop
@@ -60,7 +60,7 @@ def test_a_layout_that_fits_is_taken() -> None:
     "text", ["m" * 7900, "m" + "1" * 7900 + "n8k16", "m16n8k16" + ".satfinite" * 30, "m16n8k16." * 30000]
 )
 def test_a_long_opcode_is_refused_before_it_is_compared(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("layouts.refused.nearest", lambda *_: pytest.fail("compared"))
+    monkeypatch.setattr("lanescope.ptx.refused.nearest", lambda *_: pytest.fail("compared"))
     with pytest.raises(LayoutError, match="at most 256") as refused:
         catalog.find(f"mma.sync.aligned.{text}")
     assert refused.value.code == "unknown_instruction" and len(str(refused.value)) < 400

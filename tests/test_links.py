@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
 
-from app.kit.media import FORMS
-from app.main import create_app
+from lanescope.app.kit.media import FORMS
+from lanescope.app.main import create_app
 from tests import asgi
 from tests.asgi import Answer, ask
 

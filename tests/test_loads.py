@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layouts import catalog
-from layouts.instruction import Instruction, Operand
-from layouts.render import cuda, python
-from layouts.slots import slots as slots_of
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.slots import slots as slots_of
+from lanescope.render import cuda, python
 from tests import cpp
 
 needs_compiler = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)

@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from layouts import find
-from layouts.swizzle import mode
-from layouts.tiling import Tile
+from lanescope import find
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.guide import examples
-from layouts import palette
-from layouts.render import smem
-from layouts.swizzle import MODES
-from layouts.tiling import ELEMENT_BITS, Tile
+from lanescope.app.guide import examples
+from lanescope.render import palette, smem
+from lanescope.shared.swizzle import MODES
+from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.client import Client
 from tests.command import lanescope
 from tests.ptxas import nvrtc

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layouts import catalog, slices, tma
-from layouts.descriptor import Descriptor, View, reads
-from layouts.pattern import Pattern
-from layouts.render import smem
-from layouts.render.descriptor import code
-from layouts.swizzle import MODES, mode
-from layouts.tiling import ELEMENT_BITS, Tile
+from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.ptx import catalog
+from lanescope.ptx.pattern import Pattern
+from lanescope.render import smem
+from lanescope.render.descriptor import code
+from lanescope.shared import slices, tma
+from lanescope.shared.swizzle import MODES, mode
+from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests import cpp
 
 needs_compiler = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from app.main import create_app
-from layouts import errors
+from lanescope import errors
+from lanescope.app.main import create_app
 from tests import asked, called, called_app, posted
 from tests.client import Client
 from tests.held import FOLDER, held
@@ -180,19 +180,19 @@ ELSEWHERE = {
     "app/*/verbs.py": "the command line: test_cli, test_banks, test_kernel_api", "app/export.py": "test_site",
     "app/guide/*": "test_guide, test_guide_reference",
     "app/kit/[!a]*": "the server and its pictures: test_server, test_settings, test_limits, test_work, test_pictures",
-    "app/gpu/boxes.py": "a device: test_tma", "app/gpu/device.py": "a device: test_card",
-    "app/gpu/runs.py": "a device: test_card",
-    "app/gpu/verify.py": "a device: test_card, test_gpu", "app/gpu/pool.py": "a worker: test_worker",
+    "app/hardware/boxes.py": "a device: test_tma", "app/hardware/device.py": "a device: test_card",
+    "app/hardware/runs.py": "a device: test_card",
+    "app/hardware/verify.py": "a device: test_card, test_gpu", "app/hardware/pool.py": "a worker: test_worker",
     "app/*/page.py": "a page: test_refusals, test_tools",
     "layouts/dump/*": "files of every kind, test_dump",
     "layouts/capture/*": "files and fills of every kind, test_capture_format, test_capture_verify",
-    "app/gpu/captures.py": "a device",
-    "app/gpu/fleet.py": "a scheduler and its workers: test_fleet", "app/gpu/evidence.py": "a device: test_gpu",
-    "app/gpu/posts.py": "a port: test_fleet_site", "app/gpu/contact.py": "a scheduler: test_fleet_site",
+    "app/hardware/captures.py": "a device",
+    "app/hardware/fleet.py": "a scheduler and its workers: test_fleet", "app/hardware/evidence.py": "a device: test_gpu",
+    "app/hardware/posts.py": "a port: test_fleet_site", "app/hardware/contact.py": "a scheduler: test_fleet_site",
     "app/kit/tls.py": "certificates: test_fleet_site",
-    "app/gpu/jobs.py": "a worker: test_fleet",
-    "app/gpu/pieces.py": "a worker: test_fleet", "app/gpu/spread.py": "a fleet: test_fleet",
-    "app/gpu/members.py": "a fleet: test_fleet", "app/runs/hardware.py": "a device or a fleet: test_fleet",
+    "app/hardware/jobs.py": "a worker: test_fleet",
+    "app/hardware/pieces.py": "a worker: test_fleet", "app/hardware/spread.py": "a fleet: test_fleet",
+    "app/hardware/members.py": "a fleet: test_fleet", "app/runs/hardware.py": "a device or a fleet: test_fleet",
     "app/runs/workers.py": "the command line: test_terminal_held",
     "app/check/facts.py": "files that cannot be read, test_check_files",
     "app/read/bench.py": "an address, test_workbench_page",

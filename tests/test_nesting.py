@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from app.kit.settings import Settings
-from app.main import create_app
-from layouts import reader
-from layouts.check import check
-from layouts.errors import LayoutError
-from layouts.reader.code.evaluate import is_python
-from layouts.reader.terms import of
-from layouts.workbench import bench
+from lanescope import reader
+from lanescope.app.kit.settings import Settings
+from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.reader.code.evaluate import is_python
+from lanescope.reader.terms import of
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 from tests.asgi import get, refused
 from tests.command import lanescope
 
@@ -107,7 +107,7 @@ def test_what_is_nested_too_deeply_is_refused_by_every_door(monkeypatch: pytest.
     app = create_app()
     app.get("/api/v1/deep")(lambda: overflow())
     assert refused(get(app, "/api/v1/deep")) == (422, "too_deep")
-    monkeypatch.setattr("layouts.workbench.contents.evaluate", overflow)
+    monkeypatch.setattr("lanescope.workbench.contents.evaluate", overflow)
     for door in (bench, check):
         with pytest.raises(LayoutError, match="nested too deeply") as refusal:
             door(CODE + "1;")

@@ -12,7 +12,7 @@ import tree_sitter
 import tree_sitter_cuda
 import tree_sitter_python
 
-from layouts.reader.code import cxx, cxx_expressions, python, tree
+from lanescope.reader.code import cxx, cxx_expressions, python, tree
 
 CLASSES = {"cxx": (cxx.Lowering, cxx_expressions.Expressions), "python": (python.Lowering,)}
 TABLES = {

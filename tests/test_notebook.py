@@ -7,17 +7,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from layouts import find, tiled_copy, tiled_mma, triton_layout, tv
-from layouts.banks import access, at
-from layouts.chain import chain
-from layouts.cutetext import read_layout
-from layouts.descriptor import Descriptor, view
-from layouts.freeing import PLAIN
-from layouts.storage import storage
-from layouts.swizzle import MODES
-from layouts.tiles.convert import converted
-from layouts.tiling import Tile
-from layouts.verify import verify
+from lanescope import find, tiled_copy, tiled_mma, triton_layout, tv
+from lanescope.cute.text import read_layout
+from lanescope.descriptor.matrix import Descriptor, view
+from lanescope.descriptor.verify import verify
+from lanescope.shared.banks import access, at
+from lanescope.shared.chain import chain
+from lanescope.shared.freeing import PLAIN
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import MODES
+from lanescope.shared.tiling import Tile
+from lanescope.tiles.convert import converted
 
 M16, WGMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n64k16.f32.f16.f16"
 BLOCKED = "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])"

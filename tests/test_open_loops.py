@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layouts.reader.code.evaluate import evaluate
-from layouts.reader.code.loops import FREE_TURNS, MOST_QUIET, MOST_TURNS
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.loops import FREE_TURNS, MOST_QUIET, MOST_TURNS
 
 CXX = "void f(int n) {{ uint64_t t = 5; uint64_t a[40] = {{}}; {loop} uint64_t desc = t | 1ull << 62; wgmma(desc); }}"
 PYTHON = "def f(n):\n    t = 5\n    {loop}\n    desc = t | 1 << 62\n    wgmma(desc)\n"

@@ -11,18 +11,19 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from app.apidocs.facts import ERRORS, operations
-from app.diagram.options import DIAGRAM
-from app.kit.errors import STATUS
-from app.kit.examples import BODIES, EXAMPLES
-from app.kit.media import FORMS
-from app.kit.names import known_types
-from app.main import create_app
-from layouts import banks, catalog
-from layouts.storage import KEYS
-from layouts.swizzle import MODES
-from layouts.table.descriptors import BASE32B
-from layouts.tiling import DEFAULT_ORDER
+from lanescope.app.apidocs.facts import ERRORS, operations
+from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.kit.errors import STATUS
+from lanescope.app.kit.examples import BODIES, EXAMPLES
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.names import known_types
+from lanescope.app.main import create_app
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import BASE32B
+from lanescope.shared import banks
+from lanescope.shared.storage import KEYS
+from lanescope.shared.swizzle import MODES
+from lanescope.shared.tiling import DEFAULT_ORDER
 from tests.client import Client
 
 Json = dict[str, Any]

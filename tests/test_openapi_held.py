@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from app.main import create_app
+from lanescope.app.main import create_app
 from tests.held import held
 
 WORDS = {"title", "summary", "description", "example", "examples", "default", "enum", "const", "pattern", "required"}

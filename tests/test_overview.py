@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from layouts import catalog
-from layouts.overview import fold_shapes, rows
+from lanescope.ptx import catalog
+from lanescope.ptx.overview import fold_shapes, rows
 from tests.held import holding
 from tests.oracle.shapes import SHAPES
 

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.gpu import own, products, runs
-from app.gpu.reference import Reference
-from layouts import catalog, codec, find
-from layouts.errors import LayoutError
-from layouts.formula import evaluate
+from lanescope import find
+from lanescope.app.hardware import own, products, runs
+from lanescope.app.hardware.reference import Reference
+from lanescope.cxx.formula import evaluate
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, codec
 from tests import cpp
 
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"

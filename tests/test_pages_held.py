@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from app.guide.render import slugs
-from app.main import create_app
+from lanescope.app.guide.render import slugs
+from lanescope.app.main import create_app
 from tests import asgi
 from tests.held import FOLDER, elided, held, held_sum
 

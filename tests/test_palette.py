@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.kit.assets import style
-from app.kit.page import css
-from layouts import palette
-from layouts.descriptor import FIELDS, Descriptor
-from layouts.render.svg import status_legend, svg
-from layouts.render.word import bits_svg
-from layouts.table.descriptors import TCGEN05, WGMMA
-from layouts.view import Figure, Panel
+from lanescope.app.kit.assets import style
+from lanescope.app.kit.page import css
+from lanescope.descriptor.matrix import FIELDS, Descriptor
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.render import palette
+from lanescope.render.svg import status_legend, svg
+from lanescope.render.view import Figure, Panel
+from lanescope.render.word import bits_svg
 from tests.colour import VISION, ciede2000, contrast, lab, least_distance, linear
 
 ROOT = Path(__file__).parents[1]

@@ -8,12 +8,12 @@ from typing import get_args
 
 import pytest
 
-from app.guide import index
-from app.guide.render import KINDS, PASTED, rendered
-from app.main import create_app
-from app.read import reading
-from app.read.facts import Kind
-from layouts import reader
+from lanescope import reader
+from lanescope.app.guide import index
+from lanescope.app.guide.render import KINDS, PASTED, rendered
+from lanescope.app.main import create_app
+from lanescope.app.read import reading
+from lanescope.app.read.facts import Kind
 from tests.client import Client
 
 EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.source("paste"), re.M | re.S)

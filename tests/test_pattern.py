@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layouts.cute import parse_cute
-from layouts.errors import LayoutError
-from layouts.pattern import Pattern, Words
+from lanescope.cute.layout import parse_cute
+from lanescope.errors import LayoutError
+from lanescope.ptx.pattern import Pattern, Words
 from tests.held import holding
 
 held_answers = holding("Pattern.from_cute")

@@ -15,17 +15,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.diagram import forms as pictures
-from app.diagram.options import DIAGRAM
-from app.kit import picture as raster
-from app.kit.media import FORMS
-from app.main import create_app
-from layouts import catalog, find
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.render.diagram import WORDS
-from layouts.render.tikz import tikz
-from layouts.view import figure_of
+from lanescope import find
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.kit import picture as raster
+from lanescope.app.kit.media import FORMS
+from lanescope.app.main import create_app
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.render.diagram import WORDS
+from lanescope.render.tikz import tikz
+from lanescope.render.view import figure_of
 from tests.asgi import get, refused
 from tests.client import Client
 from tests.command import lanescope
@@ -275,7 +276,7 @@ def test_the_builder_gives_what_it_promises(client: Client) -> None:
 
 
 def test_the_gallery_shows_every_picture(client: Client) -> None:
-    from app.diagram.gallery import PICTURES
+    from lanescope.app.diagram.gallery import PICTURES
 
     page = client.get("/gallery").text
     assert all(f'id="{slug}"' in page for slug in PICTURES)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.gpu import evidence, pieces, verify
-from app.main import create_app
-from app.runs import page as runs_page
-from app.runs.hardware import NO_CUPY, Hardware
-from layouts import catalog
+from lanescope.app.hardware import evidence, pieces, verify
+from lanescope.app.main import create_app
+from lanescope.app.runs import page as runs_page
+from lanescope.app.runs.hardware import NO_CUPY, Hardware
+from lanescope.ptx import catalog
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

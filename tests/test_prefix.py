@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from app.kit.asgi import Receive, Scope, Send
-from app.kit.prefix import Prefix
-from app.kit.settings import Settings
-from app.main import create_app
+from lanescope.app.kit.asgi import Receive, Scope, Send
+from lanescope.app.kit.prefix import Prefix
+from lanescope.app.kit.settings import Settings
+from lanescope.app.main import create_app
 from tests.asgi import M16, PAGE, STATIC, get
 
 ROOT = Path(__file__).parents[1]

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from layouts.check import check
-from layouts.reader import read
-from layouts.reader.code import builders, cxx, merging, topmost
-from layouts.reader.code.brackets import bare
-from layouts.reader.code.evaluate import Evaluation, evaluate
-from layouts.reader.code.lexing import tokens
-from layouts.reader.code.preprocess import Preprocessor, prepare
-from layouts.reader.code.source import plain
-from layouts.reader.code.values import number
-from layouts.reader.code.variants import leaves, variants
-from layouts.reader.code.word import Int
-from layouts.workbench import bench
+from lanescope.reader import read
+from lanescope.reader.code import builders, cxx, merging, topmost
+from lanescope.reader.code.brackets import bare
+from lanescope.reader.code.evaluate import Evaluation, evaluate
+from lanescope.reader.code.lexing import tokens
+from lanescope.reader.code.preprocess import Preprocessor, prepare
+from lanescope.reader.code.source import plain
+from lanescope.reader.code.values import number
+from lanescope.reader.code.variants import leaves, variants
+from lanescope.reader.code.word import Int
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 from tests import cpp_conditions, cpp_macros
 
 GXX = shutil.which("g++") or ""

@@ -8,15 +8,15 @@ from html import unescape
 import numpy as np
 import pytest
 
-from app.main import create_app
-from app.memory.presets import PRESETS, Asked, Preset, asked_of, preset_of, thumbnail
-from app.memory.storage import STORAGE
-from layouts.descriptor import Descriptor, View
-from layouts.repair import expected_reads, repairs
-from layouts.storage import storage
-from layouts.swizzle import MODES
-from layouts.table.descriptors import WGMMA
-from layouts.verify import verify
+from lanescope.app.main import create_app
+from lanescope.app.memory.presets import PRESETS, Asked, Preset, asked_of, preset_of, thumbnail
+from lanescope.app.memory.storage import STORAGE
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.repair import expected_reads, repairs
+from lanescope.descriptor.verify import verify
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import MODES
 from tests.client import Client
 
 VIEWS = [

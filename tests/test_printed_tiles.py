@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.tiles.copy import TiledCopy, tiled_copy
-from layouts.tiles.mma import TiledMMA, tiled_mma
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.tiles.copy import TiledCopy, tiled_copy
+from lanescope.tiles.mma import TiledMMA, tiled_mma
 from tests.held import holding
 
 held_answers = holding("tiled_mma tiled_copy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layouts.workbench import bench
+from lanescope.workbench import bench
 
 A0, A1, B0, B1 = "0x4000004000010100", "0x4000004000010102", "0x4000004000010400", "0x4000004000010402"
 PRINTED = {  # how programs and debuggers print the words of two operands beside their instruction

@@ -29,7 +29,7 @@ def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     command = [
         sys.executable,
         "-c",
-        "from app.cli import main; main()",
+        "from lanescope.app.cli import main; main()",
         "serve",
         "--port",
         str(port),
@@ -162,6 +162,6 @@ def test_several_workers_answer_and_end_together() -> None:
     ("option", "value"), [("--workers", "0"), ("--trusted-proxies", "nobody"), ("--seconds", "never")]
 )
 def test_a_wrong_setting_ends_it_before_it_begins(option: str, value: str) -> None:
-    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", option, value]
+    command = [sys.executable, "-c", "from lanescope.app.cli import main; main()", "serve", option, value]
     told = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | {"LANESCOPE_PORT": "0"})
     assert told.returncode == 2 and option[2:].replace("-", "_") in told.stderr and "Traceback" not in told.stderr

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app import export
-from app.gpu import boxes, captures, device, worker
-from app.kit import picture_worker
-from layouts import catalog, tma
-from layouts.errors import LayoutError
+from lanescope.app import export
+from lanescope.app.hardware import boxes, captures, device, worker
+from lanescope.app.kit import picture_worker
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.shared import tma
 from tests.card import summed
 from tests.held import held, held_sum
 
@@ -135,7 +136,9 @@ class Cupy(types.SimpleNamespace):
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """libcuda, as far as it encodes tensor maps: refuses what layouts/tma.py says, and notes what it is given."""
+    """libcuda, as far as it encodes tensor maps: refuses what layouts/shared/tma.py says, and notes what it is
+    given.
+    """
     noted: list[str] = []
 
     def encode(place: Any, kind: Any, rank: Any, address: Any, *arrays: Any) -> int:

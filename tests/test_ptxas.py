@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from layouts import catalog
+from lanescope.ptx import catalog
 from tests.ptxas import assembler, candidates
 from tests.ptxas.sweep import NEWEST, SWEEPS, TARGETS, VERSIONS
 

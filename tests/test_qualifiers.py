@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.main import create_app
-from layouts import catalog, find
-from layouts.qualifiers import convergence, parts
+from lanescope import find
+from lanescope.app.main import create_app
+from lanescope.ptx import catalog
+from lanescope.ptx.qualifiers import convergence, parts
 from tests.client import Client
 from tests.held import holding
 

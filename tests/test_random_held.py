@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from app.kit.examples import BODIES
-from app.main import create_app
-from layouts import catalog
-from layouts.errors import LayoutError
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from tests import asgi
 from tests.held import held
 from tests.right_words import programs, word

@@ -10,9 +10,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.read import draw, reading
-from layouts import catalog, cute, reader
-from layouts.errors import LayoutError
+from lanescope import reader
+from lanescope.app.read import draw, reading
+from lanescope.cute import layout as cute
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from tests.client import Client
 from tests.command import lanescope
 

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layouts import reader
-from layouts.errors import LayoutError
-from layouts.reader.code import evaluate
-from layouts.reader.code.builders import Builder, builders
-from layouts.reader.code.tensor_maps import TensorMap, tensor_maps
-from layouts.reader.code.words import built_word
+from lanescope import reader
+from lanescope.errors import LayoutError
+from lanescope.reader.code import evaluate
+from lanescope.reader.code.builders import Builder, builders
+from lanescope.reader.code.tensor_maps import TensorMap, tensor_maps
+from lanescope.reader.code.words import built_word
 
 GOLDEN = Path(__file__).parent / "golden" / "builders"
 
@@ -438,8 +438,8 @@ def test_texts_are_parsed_in_several_threads_at_once(language: str) -> None:
     program = f"""
 import sys, threading
 from concurrent.futures import ThreadPoolExecutor
-from layouts.reader.code import {language}
-from layouts.reader.code.source import plain
+from lanescope.reader.code import {language}
+from lanescope.reader.code.source import plain
 
 sys.setswitchinterval(1e-5)
 text = "x = (a + b) * c\\n" * 500

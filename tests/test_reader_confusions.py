@@ -7,10 +7,10 @@ import string
 
 import pytest
 
-from app.read import reading
-from layouts import reader
-from layouts.errors import LayoutError
-from layouts.workbench import bench
+from lanescope import reader
+from lanescope.app.read import reading
+from lanescope.errors import LayoutError
+from lanescope.workbench import bench
 
 # What people paste by mistake, and what else of a machine's output looks like a word, a layout or code: the table of
 # confusions. Each is unknown, or a page.

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.kit.encode import dumps
-from app.read import reading
+from lanescope.app.kit.encode import dumps
+from lanescope.app.read import reading
 from tests import reader_corpus
 from tests.client import Client
 

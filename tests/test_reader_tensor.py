@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.main import create_app
-from layouts import reader
+from lanescope import reader
+from lanescope.app.main import create_app
 from tests.client import Client
 
 CLIENT = Client(create_app())

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import pytest
 
-from app.main import create_app
-from layouts.errors import LayoutError
-from layouts.reading import number
+from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.reading import number
 from tests.client import Client
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.main import create_app
-from app.read import reading
-from app.read.facts import Reading
-from layouts import catalog, reader
-from layouts.reader import atom_traits, printed_map
-from layouts.workbench import bench
+from lanescope import reader
+from lanescope.app.main import create_app
+from lanescope.app.read import reading
+from lanescope.app.read.facts import Reading
+from lanescope.ptx import catalog
+from lanescope.reader import atom_traits, printed_map
+from lanescope.workbench import bench
 from tests.client import Client
 from tests.command import lanescope
 

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from app.kit.api import read_json
-from app.kit.errors import Error, ErrorBody
-from app.kit.examples import BODIES
-from app.main import create_app
-from app.memory import descriptors as memory
-from app.memory import facts
-from layouts.errors import LayoutError
+from lanescope.app.kit.api import read_json
+from lanescope.app.kit.errors import Error, ErrorBody
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.main import create_app
+from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory import facts
+from lanescope.errors import LayoutError
 from tests import asgi
 from tests.asgi import ask
 from tests.client import Client

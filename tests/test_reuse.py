@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.gpu.numbers import pack_values
-from layouts import catalog, codec, find
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.render.reuse import code, conversion
-from layouts.reuse import Reuse, reuse
+from lanescope import find
+from lanescope.app.hardware.numbers import pack_values
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, codec
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.render.reuse import code, conversion
+from lanescope.tiles.reuse import Reuse, reuse
 from tests import cpp
 from tests.ptxas import nvrtc
 

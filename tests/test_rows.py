@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from app import cli
-from app import export as site
-from app.catalogue.facts import Limits
-from app.kit import rows
-from app.main import create_app
-from layouts import catalog, find
+from lanescope import find
+from lanescope.app import cli
+from lanescope.app import export as site
+from lanescope.app.catalogue.facts import Limits
+from lanescope.app.kit import rows
+from lanescope.app.main import create_app
+from lanescope.ptx import catalog
 from tests.client import Client
 
 

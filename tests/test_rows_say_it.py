@@ -1,5 +1,5 @@
-"""A row says what its family does: no code outside layouts/table/ asks for a name, and one row of a new kind is all a
-family takes.
+"""A row says what its family does: no code outside layouts/ptx/table/ asks for a name, and one row of a new kind is
+all a family takes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from layouts import catalog
-from layouts.dtypes import DTYPES
-from layouts.table.descriptors import FORMATS
-from layouts.table.kinds import KINDS
-from layouts.table.tmem import COPIES, MOVES
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.ptx.table.tmem import COPIES, MOVES
 from tests import more_rows
 
 ROOT = Path(__file__).parents[1]

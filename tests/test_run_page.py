@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from app.gpu.evidence import summary
-from app.instruction import facts
-from app.kit.ran import ValueMismatch
-from app.main import create_app
-from app.runs import page as runs_page
-from app.runs.facts import Evidence, Recent
-from app.runs.hardware import Hardware
-from layouts import catalog
+from lanescope.app.hardware.evidence import summary
+from lanescope.app.instruction import facts
+from lanescope.app.kit.ran import ValueMismatch
+from lanescope.app.main import create_app
+from lanescope.app.runs import page as runs_page
+from lanescope.app.runs.facts import Evidence, Recent
+from lanescope.app.runs.hardware import Hardware
+from lanescope.ptx import catalog
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import banks, descriptors, fragments, moved, products, runs
-from app.gpu.device import WINDOW, Product
-from app.gpu.reference import Reference
-from app.kit.ran import ran_mma
-from app.steps.draw import text
-from app.steps.facts import Steps, steps
-from layouts import catalog, find
-from layouts import descriptor as desc
-from layouts.descriptor import Descriptor, encode
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.pattern import Pattern
+from lanescope import find
+from lanescope.app.hardware import banks, descriptors, fragments, moved, products, runs
+from lanescope.app.hardware.device import WINDOW, Product
+from lanescope.app.hardware.reference import Reference
+from lanescope.app.kit.ran import ran_mma
+from lanescope.app.steps.draw import text
+from lanescope.app.steps.facts import Steps, steps
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor, encode
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.pattern import Pattern
 
 DEVICE = Reference()
 CHOSEN = (

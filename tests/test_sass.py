@@ -8,8 +8,9 @@ import random
 
 import pytest
 
-from layouts import catalog, reader
-from layouts.reader import sass
+from lanescope import reader
+from lanescope.ptx import catalog
+from lanescope.reader import sass
 from tests.ptxas import assembler
 from tests.ptxas import sass as disassembly
 

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.main import create_app
-from app.scales.forms import EXAMPLES, address
-from layouts import catalog, codec, compressed, cute, idesc, scales, scaling, tmem
-from layouts.errors import LayoutError
-from layouts.render import scaling as code
-from layouts.tmem import Mma
+from lanescope.app.main import create_app
+from lanescope.app.scales.forms import EXAMPLES, address
+from lanescope.blackwell import idesc, scales, scaling, tmem
+from lanescope.blackwell.tmem import Mma
+from lanescope.cute import layout as cute
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, codec, compressed
+from lanescope.render import scaling as code
 from tests import cpp
 from tests.client import Client
 from tests.held import holding

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalogue import facts as catalogue
-from app.catalogue import search
-from app.kit.names import known_types
-from layouts import catalog
+from lanescope.app.catalogue import facts as catalogue
+from lanescope.app.catalogue import search
+from lanescope.app.kit.names import known_types
+from lanescope.ptx import catalog
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import cli
-from layouts.descriptor import Descriptor
+from lanescope.app import cli
+from lanescope.descriptor.matrix import Descriptor
 from tests.client import Client
 
 TEXT = (Path(__file__).parents[1] / "docs" / "seeds.md").read_text()

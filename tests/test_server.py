@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.kit import logs
-from app.kit.examples import BODIES
-from app.kit.limits import CAPTURES, UPLOADS
-from app.kit.rate import Rate, TooOftenError
-from app.kit.settings import Settings
-from app.main import create_app
+from lanescope.app.kit import logs
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.kit.limits import CAPTURES, UPLOADS
+from lanescope.app.kit.rate import Rate, TooOftenError
+from lanescope.app.kit.settings import Settings
+from lanescope.app.main import create_app
 from tests import asgi
 from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, ask, get, refused
 

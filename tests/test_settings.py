@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.kit.settings import Settings, rows, variable
-from layouts.errors import LayoutError
+from lanescope.app.kit.settings import Settings, rows, variable
+from lanescope.errors import LayoutError
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,7 +83,7 @@ def test_every_setting_does_something() -> None:
 def test_the_command_lists_every_setting() -> None:
     from typer.testing import CliRunner
 
-    from app.cli import app as command
+    from lanescope.app.cli import app as command
 
     text = " ".join(CliRunner().invoke(command, ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
     for name, _, says in rows():

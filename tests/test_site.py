@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from app import export as site
-from app.main import create_app
-from app.runs.hardware import Hardware
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
+from lanescope.app import export as site
+from lanescope.app.main import create_app
+from lanescope.app.runs.hardware import Hardware
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from tests.command import lanescope
 
 MOVES = ("ldmatrix", "stmatrix", "movmatrix")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import slices
-from layouts.descriptor import View, inert, reads
-from layouts.errors import LayoutError
-from layouts.swizzle import MODES, Mode
-from layouts.tiling import ELEMENT_BITS, Tile
+from lanescope.descriptor.matrix import View, inert, reads
+from lanescope.errors import LayoutError
+from lanescope.shared import slices
+from lanescope.shared.swizzle import MODES, Mode
+from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.held import holding
 
 held_answers = holding("slices.k_steps slices.mn_steps slices.stride_field")

@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 from pydantic import TypeAdapter
 
-from app.memory.facts import Tile
-from layouts.tiling import ELEMENT_BITS
+from lanescope.app.memory.facts import Tile
+from lanescope.shared.tiling import ELEMENT_BITS
 from tests.client import Client
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.memory import descriptors as memory
-from layouts.bits import hex_word
-from layouts.errors import LayoutError
-from layouts.spelling import read_word
+from lanescope.app.memory import descriptors as memory
+from lanescope.bits import hex_word
+from lanescope.descriptor.spelling import read_word
+from lanescope.errors import LayoutError
 
 WORD = 0x4000004000010100
 

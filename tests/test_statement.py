@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import cli
-from layouts import catalog, find
-from layouts.check import check
-from layouts.instruction import Instruction
-from layouts.reader.statements import refused
-from layouts.slots import Slot, slots
-from layouts.statement import faults
+from lanescope import find
+from lanescope.app import cli
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.slots import Slot, slots
+from lanescope.ptx.statement import faults
+from lanescope.reader.statements import refused
+from lanescope.workbench.check import check
 from tests.client import Client
 from tests.ptxas import assembler
 from tests.ptxas.assembler import Line

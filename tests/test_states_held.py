@@ -13,15 +13,15 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from app.capture.examples import file
-from app.dump.examples import files
-from app.gpu import runs, worker
-from app.gpu.pool import Json, Pool
-from app.gpu.reference import Reference
-from app.main import create_app
-from app.read.bench import packed
-from app.runs.hardware import Hardware
-from layouts.errors import LayoutError
+from lanescope.app.capture.examples import file
+from lanescope.app.dump.examples import files
+from lanescope.app.hardware import runs, worker
+from lanescope.app.hardware.pool import Json, Pool
+from lanescope.app.hardware.reference import Reference
+from lanescope.app.main import create_app
+from lanescope.app.read.bench import packed
+from lanescope.app.runs.hardware import Hardware
+from lanescope.errors import LayoutError
 from tests import asgi
 from tests.benches import CASES
 from tests.held import FOLDER, held_sum

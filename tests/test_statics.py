@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from layouts.check import check
-from layouts.reader.code.evaluate import evaluate
-from layouts.reader.code.statics import written_names
-from layouts.reader.code.values import number
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.statics import written_names
+from lanescope.reader.code.values import number
+from lanescope.workbench.check import check
 
 
 def handed(text: str) -> list[list[int | None]]:

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from app.kit.labels import LABELS
-from app.steps.facts import Steps
-from app.steps.wgmma import WgmmaSteps
+from lanescope.app.kit.labels import LABELS
+from lanescope.app.steps.facts import Steps
+from lanescope.app.steps.wgmma import WgmmaSteps
 from tests.client import Client
 from tests.command import lanescope
 from tests.test_labels import alert

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.main import create_app
-from layouts import bind, catalog, find
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Place
-from layouts.slots import slots as slots_of
+from lanescope import bind, find
+from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Place
+from lanescope.ptx.slots import slots as slots_of
 from tests.client import Client
 from tests.oracle import tensor as oracle
 from tests.ptxas import assembler, candidates

@@ -14,17 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.main import create_app
-from layouts import idesc, umma
-from layouts.descriptor import Descriptor, View, encode_as, outside, reads, uncertain, warnings
-from layouts.errors import LayoutError
-from layouts.fits import fits
-from layouts.idesc import Idesc
-from layouts.render.descriptor import code
-from layouts.storage import storage
-from layouts.table.descriptors import BASE32B, TCGEN05, WGMMA
-from layouts.tiling import Tile
-from layouts.verify import verify
+from lanescope.app.main import create_app
+from lanescope.blackwell import idesc, umma
+from lanescope.blackwell.idesc import Idesc
+from lanescope.descriptor.fits import fits
+from lanescope.descriptor.matrix import Descriptor, View, encode_as, outside, reads, uncertain, warnings
+from lanescope.descriptor.verify import verify
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import BASE32B, TCGEN05, WGMMA
+from lanescope.render.descriptor import code
+from lanescope.shared.storage import storage
+from lanescope.shared.tiling import Tile
 from tests import cpp
 from tests.client import Client
 from tests.held import holding

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import bind, catalog, find, idesc, tmem, zeromask
-from layouts.descriptor import View, reads_many
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc
-from layouts.pattern import Pattern
-from layouts.role import Place
-from layouts.table import tmem as rows
-from layouts.table.descriptors import TCGEN05
-from layouts.table.kinds import KINDS
-from layouts.tmem import Mma
+from lanescope import bind, find
+from lanescope.blackwell import idesc, tmem, zeromask
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.tmem import Mma
+from lanescope.descriptor.matrix import View, reads_many
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.pattern import Pattern
+from lanescope.ptx.role import Place
+from lanescope.ptx.table import tmem as rows
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.kinds import KINDS
 from tests.held import holding
 from tests.oracle import tensor as ptx
 from tests.oracle.tcgen05 import FIELDS, shapes

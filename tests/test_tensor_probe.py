@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import evidence, tensor, tensor_moves, tensor_probes, verify
-from app.gpu.device import target_of
-from app.gpu.tensor import Job, Move, Multiply
-from app.gpu.tensor_reference import Simulated
-from layouts.pattern import Pattern
-from layouts.table import tmem as rows
-from layouts.tmem import operands
+from lanescope.app.hardware import evidence, tensor, tensor_moves, tensor_probes, verify
+from lanescope.app.hardware.device import target_of
+from lanescope.app.hardware.tensor import Job, Move, Multiply
+from lanescope.app.hardware.tensor_reference import Simulated
+from lanescope.blackwell.tmem import operands
+from lanescope.ptx.pattern import Pattern
+from lanescope.ptx.table import tmem as rows
 from tests.card import summed
 from tests.held import held_sum
 from tests.ptxas import assembler, nvrtc

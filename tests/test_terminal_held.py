@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import attach
+from lanescope.app.cli import attach
 from tests.command import built, lanescope
 from tests.held import FOLDER, held
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from layouts import copyatom
-from layouts.cutetext import read_layout
-from layouts.storage import storage
-from layouts.tiles import arguments, atoms, bulkcode, shades
-from layouts.tiles.bulk import TmaCopy, is_tma, tma_copy
-from layouts.tiles.convert import converted
-from layouts.tiles.copy import copy_atom, tiled_copy
-from layouts.tiles.draw import tile_svg
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.mma import tiled_mma
+from lanescope.cute import copy_atom as copyatom
+from lanescope.cute.text import read_layout
+from lanescope.shared.storage import storage
+from lanescope.tiles import arguments, atoms, bulkcode, shades
+from lanescope.tiles.bulk import TmaCopy, is_tma, tma_copy
+from lanescope.tiles.convert import converted
+from lanescope.tiles.copy import copy_atom, tiled_copy
+from lanescope.tiles.draw import tile_svg
+from lanescope.tiles.mma import tiled_mma
+from lanescope.triton.gluon import triton_layout
 from tests.doors import MODES, answered, kept
 
 PLAIN_COPIES = (

@@ -7,23 +7,23 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from app.layouts.triton import PRESETS
-from layouts import algebra
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.render import tensor
-from layouts.storage import storage
-from layouts.tiles import bulkcode, memory, shades, umma_code
-from layouts.tiles import code as tile_code
-from layouts.tiles.bulk import tma_copy
-from layouts.tiles.convert import converted
-from layouts.tiles.copy import TiledCopy, tiled_copy
-from layouts.tiles.feeds import fed
-from layouts.tiles.gluon import TritonLayout, triton_layout
-from layouts.tiles.loop import feed
-from layouts.tiles.mma import TiledMMA, tiled_mma
-from layouts.tiles.same import as_cute
-from layouts.tiles.umma import tiled_umma
+from lanescope.app.layouts.triton import PRESETS
+from lanescope.cute import algebra
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.render import tensor
+from lanescope.shared.storage import storage
+from lanescope.tiles import bulkcode, memory, shades, umma_code
+from lanescope.tiles import code as tile_code
+from lanescope.tiles.bulk import tma_copy
+from lanescope.tiles.convert import converted
+from lanescope.tiles.copy import TiledCopy, tiled_copy
+from lanescope.tiles.feeds import fed
+from lanescope.tiles.loop import feed
+from lanescope.tiles.mma import TiledMMA, tiled_mma
+from lanescope.tiles.same import as_cute
+from lanescope.tiles.umma import tiled_umma
+from lanescope.triton.gluon import TritonLayout, triton_layout
 from tests.doors import MODES, answered, kept, stored
 from tests.held import refusal
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.kit.examples import BODIES
-from app.main import create_app
-from app.tiles import looping, loops
-from layouts import find
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.storage import storage
-from layouts.tiles.copy import tiled_copy
-from layouts.tiles.loop import feed
-from layouts.tiles.memory import shared_side
-from layouts.tiles.mma import tiled_mma
+from lanescope import find
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.main import create_app
+from lanescope.app.tiles import looping, loops
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import storage
+from lanescope.tiles.copy import tiled_copy
+from lanescope.tiles.loop import feed
+from lanescope.tiles.memory import shared_side
+from lanescope.tiles.mma import tiled_mma
 from tests.client import Client
 from tests.held import holding
 

@@ -11,15 +11,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.diagram import forms as pictures
-from app.kit.labels import LABELS
-from app.memory import atoms as atom_views
-from app.memory import tiles as tile_views
-from layouts.descriptor import View, reads
-from layouts.errors import LayoutError
-from layouts.swizzle import MODES, Mode, mode
-from layouts.tile_map import DOWN, UNITS, TileMap, strides
-from layouts.tiling import ELEMENT_BITS, Tile
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.kit.labels import LABELS
+from lanescope.app.memory import atoms as atom_views
+from lanescope.app.memory import tiles as tile_views
+from lanescope.descriptor.matrix import View, reads
+from lanescope.errors import LayoutError
+from lanescope.shared.swizzle import MODES, Mode, mode
+from lanescope.shared.tile_map import DOWN, UNITS, TileMap, strides
+from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.client import Client
 from tests.command import lanescope
 from tests.held import holding

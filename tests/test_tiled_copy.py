@@ -8,12 +8,12 @@ import numpy as np
 import pycute
 import pytest
 
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.storage import storage
-from layouts.tiles import memory
-from layouts.tiles.copy import copy_atom, tiled_copy
-from layouts.tiles.mma import tiled_mma
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import storage
+from lanescope.tiles import memory
+from lanescope.tiles.copy import copy_atom, tiled_copy
+from lanescope.tiles.mma import tiled_mma
 from tests.held import holding
 from tests.oracle import cutlass, tiled
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from app import cli
-from layouts import catalog, find
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.tiles.atoms import atom
-from layouts.tiles.chained import chained
-from layouts.tiles.mma import TileOperand, closing_size, tiled_mma
+from lanescope import find
+from lanescope.app import cli
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.tiles.atoms import atom
+from lanescope.tiles.chained import chained
+from lanescope.tiles.mma import TileOperand, closing_size, tiled_mma
 from tests.client import Client
 from tests.held import holding
 from tests.oracle import cutlass, tiled

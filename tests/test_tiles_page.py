@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from app.tiles import (
+from lanescope.app.tiles import (
     bench,
     bulkbench,
     chains,
@@ -24,13 +24,13 @@ from app.tiles import (
     script,
     state,
 )
-from app.tiles.facts import chain_facts, mma_of
-from app.tiles.held import Held
-from layouts.reader import read
-from layouts.tiles import bulkcode, shades
-from layouts.tiles.bulk import is_tma
-from layouts.tiles.mma import TiledMMA
-from layouts.tiles.shades import Shade
+from lanescope.app.tiles.facts import chain_facts, mma_of
+from lanescope.app.tiles.held import Held
+from lanescope.reader import read
+from lanescope.tiles import bulkcode, shades
+from lanescope.tiles.bulk import is_tma
+from lanescope.tiles.mma import TiledMMA
+from lanescope.tiles.shades import Shade
 from tests.client import Client
 
 ODD = {"atom": "SM80_16x8x8_F32TF32TF32F32_TN", "atom_layout": "(1,2,1):(2,1,1)",
@@ -317,7 +317,7 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, n
     starts = ", ".join(f"{{{byte}, {x}, {y}}}" for byte, x, y in bulkcode.starts(made))
     assert f"{{{starts}}}" in page
     scope: dict[str, Any] = {}
-    exec(page[page.index("from layouts import tma_copy") : page.index("made.address  #")], scope)
+    exec(page[page.index("from lanescope import tma_copy") : page.index("made.address  #")], scope)
     assert np.array_equal(scope["made"].address, made.address) and scope["made"].multicast == made.multicast
     picture = client.get(copying.address(fields).replace("/tiles/copy?", "/tiles/copy.csv?")).text.splitlines()
     assert len(picture) == 1 + made.address.size

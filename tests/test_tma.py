@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.gpu import boxes
-from layouts import descriptor, storage, tma, verify
-from layouts.descriptor import View
-from layouts.reader.code.tensor_maps import tensor_maps
+from lanescope.app.hardware import boxes
+from lanescope.descriptor import matrix as descriptor
+from lanescope.descriptor import verify
+from lanescope.descriptor.matrix import View
+from lanescope.reader.code.tensor_maps import tensor_maps
+from lanescope.shared import storage, tma
 from tests.held import holding
 
 held_answers = holding("tma.storage tma.refused verify.verify tensor_maps")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.tiles import copies
-from layouts import tma_copy
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.storage import storage
-from layouts.tiles.copy import tiled_copy
+from lanescope import tma_copy
+from lanescope.app.tiles import copies
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import storage
+from lanescope.tiles.copy import tiled_copy
 from tests.held import holding
 
 held_answers = holding("tma_copy tiled_copy")

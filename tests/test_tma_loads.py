@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from layouts.check import Checked, check
-from layouts.workbench import Bench, bench
+from lanescope.workbench import Bench, bench
+from lanescope.workbench.check import Checked, check
 
 KERNELS = Path(__file__).parent / "kernels"
 

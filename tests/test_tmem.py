@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.main import create_app
-from app.tmem.draw import rects
-from layouts import idesc, scales, tmem
-from layouts.errors import LayoutError
-from layouts.pattern import Pattern
-from layouts.render import tmem as code
-from layouts.table.kinds import ALONE, PAIR, WS
-from layouts.table.tmem import COPIES, MOVES, PLACES
-from layouts.tmem import Allocation, Mma, Placed
+from lanescope.app.main import create_app
+from lanescope.app.tmem.draw import rects
+from lanescope.blackwell import idesc, scales, tmem
+from lanescope.blackwell.tmem import Allocation, Mma, Placed
+from lanescope.errors import LayoutError
+from lanescope.ptx.pattern import Pattern
+from lanescope.ptx.table.kinds import ALONE, PAIR, WS
+from lanescope.ptx.table.tmem import COPIES, MOVES, PLACES
+from lanescope.render import tmem as code
 from tests import cpp
 from tests.client import Client
 from tests.held import holding

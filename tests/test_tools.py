@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from layouts import find, wmma
-from layouts.errors import LayoutError
-from layouts.render.reuse import code
-from layouts.reuse import reuse
+from lanescope import find
+from lanescope.errors import LayoutError
+from lanescope.ptx import wmma
+from lanescope.render.reuse import code
+from lanescope.tiles.reuse import reuse
 from tests.client import Client
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from app.kit.examples import BODIES
-from app.layouts import cute, triton, tv
-from app.main import create_app
-from app.scales import forms as scales
-from app.tiles import chains, copying, looping, presets
-from app.tmem import epilogue
-from app.tmem import forms as tmem
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.layouts import cute, triton, tv
+from lanescope.app.main import create_app
+from lanescope.app.scales import forms as scales
+from lanescope.app.tiles import chains, copying, looping, presets
+from lanescope.app.tmem import epilogue
+from lanescope.app.tmem import forms as tmem
 from tests import asgi
 from tests.held import held_sum
 from tests.test_pages_held import steady

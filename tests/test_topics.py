@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from app.catalogue import topics
-from app.guide import index as guide_index
-from layouts import catalog
-from layouts.table.wgmma_order import ORDER
-from layouts.table.wmma_api import FUNCTIONS
+from lanescope.app.catalogue import topics
+from lanescope.app.guide import index as guide_index
+from lanescope.ptx import catalog
+from lanescope.ptx.table.wgmma_order import ORDER
+from lanescope.ptx.table.wmma_api import FUNCTIONS
 from tests.client import Client
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.main import create_app
-from layouts import linear
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.reader.ttgir import module
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.tv import tv
-from layouts.triton import linear as linear_of
+from lanescope.app.main import create_app
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.reader.ttgir import module
+from lanescope.tiles.tv import tv
+from lanescope.triton import linear
+from lanescope.triton import linear as linear_of
+from lanescope.triton.gluon import triton_layout
 from tests.client import Client
 from tests.held import holding
 from tests.oracle.triton import Case, answers

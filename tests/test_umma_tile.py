@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.main import create_app
-from app.tiles import presets
-from layouts import idesc, tmem, umma_atom
-from layouts.descriptor import View, reads
-from layouts.errors import LayoutError
-from layouts.reader import umma as spelled
-from layouts.table.descriptors import TCGEN05
-from layouts.table.umma_atoms import OPERATIONS, ROWS
-from layouts.tiles import umma_code
-from layouts.tiles.chained import chained
-from layouts.tiles.mma import tiled_mma
-from layouts.tiles.umma import TiledUmma, tiled_umma
+from lanescope.app.main import create_app
+from lanescope.app.tiles import presets
+from lanescope.blackwell import idesc, tmem, umma_atom
+from lanescope.descriptor.matrix import View, reads
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.umma_atoms import OPERATIONS, ROWS
+from lanescope.reader import umma as spelled
+from lanescope.tiles import umma_code
+from lanescope.tiles.chained import chained
+from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.umma import TiledUmma, tiled_umma
 from tests.client import Client
 from tests.command import lanescope
 from tests.held import holding

@@ -29,7 +29,7 @@ STATE = {
     "_Open",
     "Space",
 }  # of the code that is being evaluated
-READING = {"layouts.reader.terms.Text"}  # a text while it is read: how many of its steps are taken
+READING = {"lanescope.reader.terms.Text"}  # a text while it is read: how many of its steps are taken
 OPEN = {"Family", "Side", "Described"}  # rows with defaults of their own; bases of rows that hold cached properties
 
 
@@ -47,7 +47,7 @@ def test_a_value_does_not_change() -> None:
     every = list(types())
     assert len(every) > 200
     for kind in every:
-        if kind.__module__.startswith("layouts.reader.code.") and kind.__name__ in STATE:
+        if kind.__module__.startswith("lanescope.reader.code.") and kind.__name__ in STATE:
             continue
         if f"{kind.__module__}.{kind.__name__}" in READING:
             continue

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.memory import descriptors as memory
-from layouts import descriptor as desc
-from layouts import find
-from layouts.bits import hex_word
-from layouts.descriptor import Descriptor, View, encode
-from layouts.errors import LayoutError
-from layouts.storage import Storage, storage
-from layouts.swizzle import mode
-from layouts.tiling import Tile
-from layouts.verify import verify
+from lanescope import find
+from lanescope.app.memory import descriptors as memory
+from lanescope.bits import hex_word
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor, View, encode
+from lanescope.descriptor.verify import verify
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 from tests.held import holding
 
 held_answers = holding("storage verify encode")

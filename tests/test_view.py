@@ -8,11 +8,12 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from layouts import catalog, find
-from layouts.errors import LayoutError
-from layouts.palette import DARK, LIGHT
-from layouts.render.svg import svg
-from layouts.view import LABELS, Grid, figure_of, operand_figure, product_figure
+from lanescope import find
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.render.palette import DARK, LIGHT
+from lanescope.render.svg import svg
+from lanescope.render.view import LABELS, Grid, figure_of, operand_figure, product_figure
 from tests.held import holding
 
 held_answers = holding("operand_figure figure_of")

@@ -7,12 +7,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.steps import facts as steps
-from layouts import descriptor as desc
-from layouts import find
-from layouts.descriptor import View, encode
-from layouts.render import cuda
-from layouts.view import Grid, operand_figure
+from lanescope import find
+from lanescope.app.steps import facts as steps
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import View, encode
+from lanescope.render import cuda
+from lanescope.render.view import Grid, operand_figure
 from tests.held import holding
 
 held_answers = holding("cuda.load desc.outside desc.reads")

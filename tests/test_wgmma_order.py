@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from layouts.render.wgmma_order import DECLARED, PATTERNS, Pattern
-from layouts.table.wgmma_order import ORDER
+from lanescope.ptx.table.wgmma_order import ORDER
+from lanescope.render.wgmma_order import DECLARED, PATTERNS, Pattern
 from tests.ptxas import assembler
 
 needs_ptxas = pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")

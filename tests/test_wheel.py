@@ -11,12 +11,12 @@ ROOT = Path(__file__).parents[1]
 PROBE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import app.main
-assert app.main.__file__.startswith(sys.argv[1]), app.main.__file__
+import lanescope.app.main
+assert lanescope.app.main.__file__.startswith(sys.argv[1]), lanescope.app.main.__file__
 from starlette.testclient import TestClient
 import layouts
 assert layouts.__file__.startswith(sys.argv[1])
-client = TestClient(app.main.create_app())
+client = TestClient(lanescope.app.main.create_app())
 mma = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 for path in ("/", f"/i/{mma}", "/static/instruction/page.js", "/palette.css", "/readyz", "/guide", "/guide/ldmatrix",
              "/gallery"):
@@ -53,7 +53,7 @@ def test_wheel(tmp_path: Path) -> None:
         for path in (ROOT / folder).rglob("*.*"):
             assert f"app/{path.relative_to(ROOT)}" in names
     assert {"layouts/py.typed", "app/py.typed"} <= names
-    assert "layouts/table/targets.json" in names and not any(name.startswith("tests/") for name in names)
+    assert "layouts/ptx/table/targets.json" in names and not any(name.startswith("tests/") for name in names)
     probe = [sys.executable, "-c", PROBE, str(tmp_path / "installed")]
     done = subprocess.run(probe, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "served", done.stderr

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from app.gpu import runs, whole
-from app.gpu.device import Product
-from app.gpu.reference import Reference
-from app.kit.ran import ran_mma
-from app.steps.draw import text
-from app.steps.facts import steps
-from app.steps.wgmma import WgmmaSteps
-from layouts import find
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.planning import plan
+from lanescope import find
+from lanescope.app.hardware import runs, whole
+from lanescope.app.hardware.device import Product
+from lanescope.app.hardware.reference import Reference
+from lanescope.app.kit.ran import ran_mma
+from lanescope.app.steps.draw import text
+from lanescope.app.steps.facts import steps
+from lanescope.app.steps.wgmma import WgmmaSteps
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.product.planning import plan
 from tests.client import Client
 from tests.command import lanescope
 from tests.test_kernel import CASES, F16, WORKED, made

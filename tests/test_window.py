@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layouts import window
-from layouts.catalog import find
-from layouts.errors import LayoutError
+from lanescope.errors import LayoutError
+from lanescope.ptx.catalog import find
+from lanescope.render import window
 
 WGMMA = find("wgmma.mma_async.m64n256k16.f32.bf16.bf16")
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")

@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from layouts import catalog, find, wmma
-from layouts.instruction import Instruction
-from layouts.render import wmma_cpp
-from layouts.table.wmma_api import BIT_OPERATIONS, FUNCTIONS
+from lanescope import find
+from lanescope.ptx import catalog, wmma
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.wmma_api import BIT_OPERATIONS, FUNCTIONS
+from lanescope.render import wmma_cpp
 from tests.held import holding
 from tests.ptxas import nvrtc
 
@@ -184,8 +185,8 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
 
 
 def test_the_command_line_says_what_memory_must_be() -> None:
-    from app.instruction import answers
-    from app.instruction import facts as about
+    from lanescope.app.instruction import answers
+    from lanescope.app.instruction import facts as about
 
     def told(ptx: str) -> str:
         found = find(ptx)

@@ -7,18 +7,20 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from layouts import bound, catalog, idesc, slices, tile_map, tma, tmem
-from layouts import descriptor as desc
-from layouts.descriptor import Descriptor, View
-from layouts.epilogue import Epilogue
-from layouts.render import descriptor as word_code
-from layouts.render import epilogue as epilogue_code
-from layouts.render import idesc as idesc_code
-from layouts.render import smem
-from layouts.swizzle import mode
-from layouts.table.descriptors import TCGEN05, WGMMA
-from layouts.tiling import Tile
-from layouts.tmem import Mma
+from lanescope.blackwell import bound, idesc, tmem
+from lanescope.blackwell.epilogue import Epilogue
+from lanescope.blackwell.tmem import Mma
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.render import descriptor as word_code
+from lanescope.render import epilogue as epilogue_code
+from lanescope.render import idesc as idesc_code
+from lanescope.render import smem
+from lanescope.shared import slices, tile_map, tma
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 from tests.doors import MODES, answered, kept
 
 

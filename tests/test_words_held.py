@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from app.instruction import facts as about
-from app.main import create_app
-from layouts import catalog, find
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.planning import plan
-from layouts.render import kernel
+from lanescope import find
+from lanescope.app.instruction import facts as about
+from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.render import kernel
 from tests.client import Client
 from tests.held import held
 

@@ -22,18 +22,18 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
-from app.diagram import forms as pictures
-from app.kit import picture as raster
-from app.kit import picture_worker as raster_worker
-from app.kit.examples import BODIES, EXAMPLES
-from app.kit.job import Job
-from app.kit.settings import Settings
-from app.kit.wire import OVERHEAD, Body, Cache
-from app.kit.work import Work
-from app.main import create_app
-from layouts import find
-from layouts.deadline import check_deadline
-from layouts.errors import LayoutError
+from lanescope import find
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.kit import picture as raster
+from lanescope.app.kit import picture_worker as raster_worker
+from lanescope.app.kit.examples import BODIES, EXAMPLES
+from lanescope.app.kit.job import Job
+from lanescope.app.kit.settings import Settings
+from lanescope.app.kit.wire import OVERHEAD, Body, Cache
+from lanescope.app.kit.work import Work
+from lanescope.app.main import create_app
+from lanescope.deadline import check_deadline
+from lanescope.errors import LayoutError
 from tests import asgi
 from tests.asgi import ask
 
@@ -97,7 +97,7 @@ PLUMBING = {
     "app/runs/hardware.py",
     "app/steps/api.py",
     "app/steps/page.py",
-    "app/gpu/pool.py",
+    "app/hardware/pool.py",
     "app/kit/page.py",
     "app/kit/picture.py",
     "layouts/errors.py",
@@ -114,9 +114,9 @@ WORK_OF_PLUMBING = {
 }
 HARMLESS = {
     ("app/kit/menus.py", "menu_of"),
-    ("layouts/catalog.py", "assembler"),
+    ("layouts/ptx/catalog.py", "assembler"),
     ("layouts/reading.py", "shown"),
-    ("layouts/instruction.py", "threads"),
+    ("layouts/ptx/instruction.py", "threads"),
 }  # a look-up; made once; bounded; a number
 
 
@@ -201,7 +201,7 @@ def test_a_posted_dump_is_examined_off_the_loop(app: Any) -> None:
 
 
 def test_the_watch_bites() -> None:
-    from layouts import reading
+    from lanescope import reading
 
     with OnTheLoop() as watched:
         reading.number("1", "x")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layouts import causes
-from layouts.check import check
-from layouts.errors import LayoutError
-from layouts.reader import ptx
-from layouts.reader.code.builders import builders
-from layouts.workbench import bench
-from layouts.workbench.said import _PAST as PHRASES
+from lanescope.descriptor import causes
+from lanescope.errors import LayoutError
+from lanescope.reader import ptx
+from lanescope.reader.code.builders import builders
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
+from lanescope.workbench.said import _PAST as PHRASES
 from tests.benches import CASES, MAPS, SIGNS, Case, signs
 
 

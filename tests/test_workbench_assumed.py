@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from layouts.check import check
-from layouts.errors import LayoutError
-from layouts.workbench import bench
+from lanescope.errors import LayoutError
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 from tests.benches import BOTH, MAPS, signs, with_
 
 MAKE = """template <typename T>

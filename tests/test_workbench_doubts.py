@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from layouts.check import check
-from layouts.reader.code.builders import builders
-from layouts.workbench import bench
+from lanescope.reader.code.builders import builders
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 from tests.benches import BOTH, with_
 
 

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from app.read import bench as benches
-from layouts import workbench
-from layouts.errors import LayoutError
+from lanescope import workbench
+from lanescope.app.read import bench as benches
+from lanescope.errors import LayoutError
 from tests.benches import CASES
 from tests.client import Client
 from tests.command import lanescope

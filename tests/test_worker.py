@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from app.gpu.pool import Pool
-from app.main import create_app
-from app.runs.hardware import NO_CUPY, Hardware
-from layouts.errors import LayoutError
+from lanescope.app.hardware.pool import Pool
+from lanescope.app.main import create_app
+from lanescope.app.runs.hardware import NO_CUPY, Hardware
+from lanescope.errors import LayoutError
 
 FAKE = str(Path(__file__).with_name("fake_worker.py"))
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

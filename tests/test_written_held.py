@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from layouts import cutecalls, cutetext
-from layouts.cute import CuteLayout
-from layouts.errors import LayoutError
+from lanescope.cute import calls as cutecalls
+from lanescope.cute import text as cutetext
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
 from tests.held import attempt, held, held_sum, said
 
 GOLDEN = Path(__file__).parent / "golden" / "written"

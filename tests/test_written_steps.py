@@ -8,8 +8,8 @@ import itertools
 
 import pytest
 
-from layouts.check import check
-from layouts.workbench import bench
+from lanescope.workbench import bench
+from lanescope.workbench.check import check
 from tests.benches import signs
 from tests.test_tma_loads import kernel
 

@@ -10,9 +10,9 @@ import threading
 from types import FrameType
 from typing import Any
 
-from app.gpu import runs
-from app.gpu.reference import Reference
-from app.main import create_app
+from lanescope.app.hardware import runs
+from lanescope.app.hardware.reference import Reference
+from lanescope.app.main import create_app
 from tests import asgi
 from tests.asgi import ask
 from tests.house import ROOT

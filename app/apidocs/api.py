@@ -10,13 +10,13 @@ from fastapi.openapi.models import OpenAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
-from app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, TAGS, WORKER, operations
-from app.apidocs.schemas import answers, put
-from app.kit.api import TAKEN, OffLoop
-from app.kit.errors import Error
-from app.kit.examples import BODIES
-from app.kit.fact import Json
-from app.kit.wire import json_body
+from lanescope.app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, TAGS, WORKER, operations
+from lanescope.app.apidocs.schemas import answers, put
+from lanescope.app.kit.api import TAKEN, OffLoop
+from lanescope.app.kit.errors import Error
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.kit.fact import Json
+from lanescope.app.kit.wire import json_body
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from app.apidocs.facts import operations
-from app.kit.examples import BODIES, EXAMPLES
-from app.kit.fact import Json
+from lanescope.app.apidocs.facts import operations
+from lanescope.app.kit.examples import BODIES, EXAMPLES
+from lanescope.app.kit.fact import Json
 
 SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number", "null": "null"}
 MOST_WORDS = 12  # of an enumeration that are listed where it is used

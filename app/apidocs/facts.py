@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.kit.fact import Json
+from lanescope.app.kit.fact import Json
 
 REF = "#/components/schemas/{model}"
 ERRORS = {

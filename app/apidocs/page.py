@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.apidocs.draw import model, routes
-from app.apidocs.facts import ERRORS
-from app.kit.api import OffLoop
-from app.kit.page import page
+from lanescope.app.apidocs.draw import model, routes
+from lanescope.app.apidocs.facts import ERRORS
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import page
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from app.apidocs.facts import REF, operations
-from app.kit.api import ANSWERED, PROMISED
-from app.kit.fact import Json
+from lanescope.app.apidocs.facts import REF, operations
+from lanescope.app.kit.api import ANSWERED, PROMISED
+from lanescope.app.kit.fact import Json
 
 
 def put(schemas: Json, name: str, model: Any) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.banks import facts
-from app.banks.facts import BankCost, Solved
-from app.banks.schemas import BanksBody, SolveBody
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.wire import json_body
-from app.tiles import loops
-from app.tiles.loops import LoopBanks
+from lanescope.app.banks import facts
+from lanescope.app.banks.facts import BankCost, Solved
+from lanescope.app.banks.schemas import BanksBody, SolveBody
+from lanescope.app.kit.api import ApiRoute, Given, takes
+from lanescope.app.kit.wire import json_body
+from lanescope.app.tiles import loops
+from lanescope.app.tiles.loops import LoopBanks
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

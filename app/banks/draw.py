@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from layouts import banks
-from layouts.palette import IDLE, RIGHT, STATUSES, WRONG, wheel
-from layouts.render.svg import status_legend, svg
-from layouts.view import TOP, Figure, Panel
+from lanescope.render.palette import IDLE, RIGHT, STATUSES, WRONG, wheel
+from lanescope.render.svg import status_legend, svg
+from lanescope.render.view import TOP, Figure, Panel
+from lanescope.shared import banks
 
 _TOLD = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from app.kit.fact import Json, Says, fact
-from app.kit.names import AccessName, AccessPattern, SwizzleMode
-from layouts import banks, cute, freeing
-from layouts.errors import LayoutError
-from layouts.reading import choice, keys, number
-from layouts.swizzle import MODES, Swizzle
+from lanescope.app.kit.fact import Json, Says, fact
+from lanescope.app.kit.names import AccessName, AccessPattern, SwizzleMode
+from lanescope.cute import layout as cute
+from lanescope.errors import LayoutError
+from lanescope.reading import choice, keys, number
+from lanescope.shared import banks, freeing
+from lanescope.shared.swizzle import MODES, Swizzle
 
 ROW_FIELDS = ("pattern", "row_bytes", "pad")
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"

@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.banks import facts
-from app.banks.draw import banks_svg, chart
-from app.kit import links
-from app.kit.api import OffLoop
-from app.kit.encode import dumps
-from app.kit.page import page
-from layouts import banks
-from layouts.errors import LayoutError
-from layouts.swizzle import MODES
+from lanescope.app.banks import facts
+from lanescope.app.banks.draw import banks_svg, chart
+from lanescope.app.kit import links
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.page import page
+from lanescope.errors import LayoutError
+from lanescope.shared import banks
+from lanescope.shared.swizzle import MODES
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.banks.facts import MOST_ACCESSES
-from app.kit.names import AccessName, AccessPattern
-from app.kit.schemas import Closed, Number
-from app.tiles.schemas import LoopBody
+from lanescope.app.banks.facts import MOST_ACCESSES
+from lanescope.app.kit.names import AccessName, AccessPattern
+from lanescope.app.kit.schemas import Closed, Number
+from lanescope.app.tiles.schemas import LoopBody
 
 SwizzleText = Annotated[str, Field(max_length=60, examples=["none", "128B", "3,4,3"])]
 Address = Annotated[

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, answer, json_of, print_json
+from lanescope.app.kit.terminal import AsJson, answer, json_of, print_json
 
 if TYPE_CHECKING:
-    from app.banks.facts import Solved
+    from lanescope.app.banks.facts import Solved
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -42,9 +42,9 @@ def banks(
     """Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are conflicts."""
     if loop:
         return _loop(loop, as_json)
-    from app.banks import facts
-    from layouts.banks import parse
-    from layouts.errors import LayoutError
+    from lanescope.app.banks import facts
+    from lanescope.errors import LayoutError
+    from lanescope.shared.banks import parse
 
     one = (
         {"access": access}
@@ -79,7 +79,7 @@ def banks(
 
 
 def _solve(asked: dict[str, Any], as_json: bool) -> None:
-    from app.banks import facts
+    from lanescope.app.banks import facts
 
     solved = facts.solve(asked)
     answer(solved, _solved, as_json, solved.free)
@@ -94,7 +94,7 @@ def _solved(solved: Solved) -> Iterator[str]:
 
 
 def _loop(file: str, as_json: bool) -> None:
-    from app.tiles import loops
+    from lanescope.app.tiles import loops
 
     found = loops.loop_banks(json_of(file))
     answer(found, loops.bank_lines, as_json, found.free)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.capture import forms
-from app.capture.forms import CaptureVerified
-from app.capture.schemas import CaptureBody
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.wire import json_body
+from lanescope.app.capture import forms
+from lanescope.app.capture.forms import CaptureVerified
+from lanescope.app.capture.schemas import CaptureBody
+from lanescope.app.kit.api import ApiRoute, Given, takes
+from lanescope.app.kit.wire import json_body
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

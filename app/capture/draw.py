@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layouts.capture.verify import Picture
-from layouts.palette import RIGHT, WRONG
-from layouts.render import reads
-from layouts.render.svg import status_legend, svg
-from layouts.view import LEFT, TOP, Figure, Panel
+from lanescope.capture.verify import Picture
+from lanescope.render import reads
+from lanescope.render.palette import RIGHT, WRONG
+from lanescope.render.svg import status_legend, svg
+from lanescope.render.view import LEFT, TOP, Figure, Panel
 
 WORDS = {"right": "the element it should be", "wrong": "another element"}
 

@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from layouts import capture
-from layouts.capture.form import Capture, Record
-from layouts.descriptor import SHARED_BEGIN, encode
-from layouts.dump import written
-from layouts.storage import storage
+from lanescope import capture
+from lanescope.capture.form import Capture, Record
+from lanescope.descriptor.matrix import SHARED_BEGIN, encode
+from lanescope.dump import written
+from lanescope.shared.storage import storage
 
 PTX = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 ROWS, K, STEP, PANEL = 64, 128, 16, 64 * 128

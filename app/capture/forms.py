@@ -9,18 +9,19 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from app.capture.facts import MOST_STEPS, MOST_TEXT
-from app.dump.facts import decoded
-from app.kit.fact import AsGiven, Json, Says, fact
-from app.kit.names import Word64
-from app.memory import descriptors as memory
-from layouts import capture, npy
-from layouts.bits import hex_word
-from layouts.capture.causes import Cause, causes
-from layouts.capture.said import summary
-from layouts.capture.verify import Operand, Verified, Wrong
-from layouts.errors import LayoutError
-from layouts.reading import keys
+from lanescope import capture
+from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
+from lanescope.app.dump.facts import decoded
+from lanescope.app.kit.fact import AsGiven, Json, Says, fact
+from lanescope.app.kit.names import Word64
+from lanescope.app.memory import descriptors as memory
+from lanescope.bits import hex_word
+from lanescope.capture.causes import Cause, causes
+from lanescope.capture.said import summary
+from lanescope.capture.verify import Operand, Verified, Wrong
+from lanescope.dump import npy
+from lanescope.errors import LayoutError
+from lanescope.reading import keys
 
 KEYS = ("capture", "second", "a", "b", "nk")
 

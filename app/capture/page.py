@@ -11,21 +11,21 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
-from app.capture import draw, forms
-from app.capture.examples import BY_NAME, EXAMPLES, file
-from app.kit import links
-from app.kit.api import OffLoop
-from app.kit.page import page
-from app.kit.work import off_loop
-from app.memory.storage import USED
-from layouts import causes
-from layouts.capture.said import accumulators, begins, state, wrong_element
-from layouts.capture.verify import Operand, Verdict
-from layouts.errors import LayoutError
-from layouts.reading import shown
-from layouts.render.capture_header import header
-from layouts.render.capture_snippets import FILLS, KERNEL, TESTS
-from layouts.render.reads import hatch_defs
+from lanescope.app.capture import draw, forms
+from lanescope.app.capture.examples import BY_NAME, EXAMPLES, file
+from lanescope.app.kit import links
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import page
+from lanescope.app.kit.work import off_loop
+from lanescope.app.memory.storage import USED
+from lanescope.capture.said import accumulators, begins, state, wrong_element
+from lanescope.capture.verify import Operand, Verdict
+from lanescope.descriptor import causes
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+from lanescope.render.capture_header import header
+from lanescope.render.capture_snippets import FILLS, KERNEL, TESTS
+from lanescope.render.reads import hatch_defs
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 FORM = "multipart/form-data"

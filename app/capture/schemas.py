@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.capture.facts import MOST_TEXT
-from app.kit.schemas import Closed
-from app.memory import schemas as memory  # noqa: F401  # the answer's storage is its Storage
+from lanescope.app.capture.facts import MOST_TEXT
+from lanescope.app.kit.schemas import Closed
+from lanescope.app.memory import schemas as memory  # noqa: F401  # the answer's storage is its Storage
 
 
 class CaptureBody(Closed):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, load, print_json, save, verbs
+from lanescope.app.kit.terminal import AsJson, load, print_json, save, verbs
 
 app, capture_app = verbs("capture", "What a kernel's instructions really read: lanescope.cuh and its files.")
 
@@ -14,7 +14,7 @@ app, capture_app = verbs("capture", "What a kernel's instructions really read: l
 @capture_app.command("header")
 def capture_header() -> None:
     """Print lanescope.cuh, the header that records instructions inside a kernel."""
-    from layouts.render.capture_header import header
+    from lanescope.render.capture_header import header
 
     print(header(), end="")
 
@@ -29,7 +29,7 @@ def capture_fill(
     nk: Annotated[bool, typer.Option("--nk", help="B as (n, k).")] = False,
 ) -> None:
     """A matrix whose elements tell who they are, as codes of the type."""
-    from app.capture import forms
+    from lanescope.app.capture import forms
 
     save(forms.filled(shape, element, operand, part, nk), output)
 
@@ -46,10 +46,10 @@ def capture_verify(
     """Whether every recorded instruction read the slice that it should multiply. Exit status 1 where one did not, 2
     where nothing, or not everything, could be judged.
     """
-    from app.capture import forms
-    from layouts.capture.form import HEADER_BYTES, MOST_FILE, MOST_RECORDS, extent
-    from layouts.capture.said import text
-    from layouts.errors import LayoutError
+    from lanescope.app.capture import forms
+    from lanescope.capture.form import HEADER_BYTES, MOST_FILE, MOST_RECORDS, extent
+    from lanescope.capture.said import text
+    from lanescope.errors import LayoutError
 
     if len(files) > 2:
         raise LayoutError(

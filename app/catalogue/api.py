@@ -8,15 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.catalogue import facts, topics
-from app.catalogue.facts import Listing
-from app.catalogue.topics import Topics
-from app.kit.api import ApiRoute, text, word
-from app.kit.names import known_types
-from app.kit.wire import json_body
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.app.catalogue import facts, topics
+from lanescope.app.catalogue.facts import Listing
+from lanescope.app.catalogue.topics import Topics
+from lanescope.app.kit.api import ApiRoute, text, word
+from lanescope.app.kit.names import known_types
+from lanescope.app.kit.wire import json_body
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reading import shown
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

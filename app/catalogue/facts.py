@@ -7,16 +7,16 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated
 
-from app.catalogue import search
-from app.kit.fact import Says, extended, fact
-from app.kit.names import Family, known_types
-from app.kit.rows import Row, row
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.instruction import Family as FamilyRow
-from layouts.instruction import Instruction
-from layouts.overview import section
-from layouts.table.chapters import Chapter, chapter_of
+from lanescope.app.catalogue import search
+from lanescope.app.kit.fact import Says, extended, fact
+from lanescope.app.kit.names import Family, known_types
+from lanescope.app.kit.rows import Row, row
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Family as FamilyRow
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.overview import section
+from lanescope.ptx.table.chapters import Chapter, chapter_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.catalogue.facts import FamilyCount, chapters
-from app.kit.links import path_of
-from app.kit.rows import group_of, product, since
-from layouts import catalog
-from layouts.instruction import Instruction
-from layouts.syntax import SILENT
+from lanescope.app.catalogue.facts import FamilyCount, chapters
+from lanescope.app.kit.links import path_of
+from lanescope.app.kit.rows import group_of, product, since
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.syntax import SILENT
 
 
 @dataclass(frozen=True, slots=True)

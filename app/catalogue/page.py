@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.catalogue import facts, topics
-from app.catalogue.facts import chapters, known_shapes
-from app.catalogue.groups import groups
-from app.kit import names
-from app.kit.api import OffLoop
-from app.kit.page import page
-from layouts import catalog
-from layouts.errors import LayoutError
+from lanescope.app.catalogue import facts, topics
+from lanescope.app.catalogue.facts import chapters, known_shapes
+from lanescope.app.catalogue.groups import groups
+from lanescope.app.kit import names
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import page
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.kit.fact import fact
-from layouts import catalog
-from layouts.dtypes import DTYPES
-from layouts.instruction import Instruction
-from layouts.syntax import LAYOUTS, SILENT
+from lanescope.app.kit.fact import fact
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.syntax import LAYOUTS, SILENT
 
 FILTERS = ("family", "type", "target", "shape", "q")
 ORDERED = frozenset((*LAYOUTS, *DTYPES))  # parts of a PTX text whose order counts

@@ -8,10 +8,10 @@ import re
 from functools import lru_cache
 from typing import Annotated
 
-from app.guide import index as guide_index
-from app.kit.fact import Says, fact
-from layouts.instruction import Instruction
-from layouts.table.wmma_api import FUNCTIONS
+from lanescope.app.guide import index as guide_index
+from lanescope.app.kit.fact import Says, fact
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.wmma_api import FUNCTIONS
 
 MOST = 6
 SILENT = frozenset(("the", "a", "an", "of", "in", "is", "to", "how", "what", "which", "and", "sync", "aligned"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.chain import facts as chains
-from app.chain.facts import ChainVerdict
-from app.chain.schemas import ChainBody
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.wire import json_body
-from app.tiles import loops
-from app.tiles.loops import LoopFacts
+from lanescope.app.chain import facts as chains
+from lanescope.app.chain.facts import ChainVerdict
+from lanescope.app.chain.schemas import ChainBody
+from lanescope.app.kit.api import ApiRoute, Given, takes
+from lanescope.app.kit.wire import json_body
+from lanescope.app.tiles import loops
+from lanescope.app.tiles.loops import LoopFacts
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

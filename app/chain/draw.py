@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.kit import draw as marks
-from layouts import chain, pieces
-from layouts.render.svg import svg
-from layouts.view import LEFT, TOP, Figure, Panel
+from lanescope.app.kit import draw as marks
+from lanescope.render.svg import svg
+from lanescope.render.view import LEFT, TOP, Figure, Panel
+from lanescope.shared import chain, pieces
 
 
 def rows_svg(found: chain.Chain) -> str:

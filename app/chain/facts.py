@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from app.kit.fact import Json, Says, fact
-from app.kit.names import Verdict
-from layouts import catalog, chain, pieces
-from layouts.errors import LayoutError
-from layouts.feeding import why_not
-from layouts.instruction import Instruction, Operand
-from layouts.reading import choice, keys, table
-from layouts.render.chain import code
-from layouts.storage import HINT as STORAGE_HINT
-from layouts.storage import Storage
-from layouts.tiling import DEFAULT_ORDER
+from lanescope.app.kit.fact import Json, Says, fact
+from lanescope.app.kit.names import Verdict
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reading import choice, keys, table
+from lanescope.render.chain import code
+from lanescope.shared import chain, pieces
+from lanescope.shared.feeding import why_not
+from lanescope.shared.storage import HINT as STORAGE_HINT
+from lanescope.shared.storage import Storage
+from lanescope.shared.tiling import DEFAULT_ORDER
 
 CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.chain import facts as chains
-from app.chain.draw import operand_svg, rows_svg
-from app.memory.storage import STORAGE, USED, storage_of
+from lanescope.app.chain import facts as chains
+from lanescope.app.chain.draw import operand_svg, rows_svg
+from lanescope.app.memory.storage import STORAGE, USED, storage_of
 
 DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
 CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}

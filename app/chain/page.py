@@ -7,17 +7,17 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.banks.draw import banks_svg
-from app.chain import facts as chains
-from app.chain import forms
-from app.chain.draw import lanes_svg, operand_svg, rows_svg
-from app.kit import links
-from app.kit.api import OffLoop
-from app.kit.encode import dumps
-from app.kit.page import page
-from app.memory.storage import ORDERS, USED, WORDS
-from layouts import find
-from layouts.errors import LayoutError
+from lanescope import find
+from lanescope.app.banks.draw import banks_svg
+from lanescope.app.chain import facts as chains
+from lanescope.app.chain import forms
+from lanescope.app.chain.draw import lanes_svg, operand_svg, rows_svg
+from lanescope.app.kit import links
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.page import page
+from lanescope.app.memory.storage import ORDERS, USED, WORDS
+from lanescope.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

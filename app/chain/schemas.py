@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.kit.names import Major
-from app.kit.schemas import Closed, PtxText
-from app.memory.schemas import Storage
-from app.tiles.schemas import LoopBody
+from lanescope.app.kit.names import Major
+from lanescope.app.kit.schemas import Closed, PtxText
+from lanescope.app.memory.schemas import Storage
+from lanescope.app.tiles.schemas import LoopBody
 
 
 class LoadChainBody(Closed):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, answer, complete, json_of, print_json, storage_of
+from lanescope.app.kit.terminal import AsJson, answer, complete, json_of, print_json, storage_of
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -26,7 +26,7 @@ def chain(
     as_json: AsJson = False,
 ) -> None:
     """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
-    from app.chain import facts as chains
+    from lanescope.app.chain import facts as chains
 
     if loop:
         return _loop(loop, as_json)
@@ -62,7 +62,7 @@ def chain(
 
 
 def _loop(file: str, as_json: bool) -> None:
-    from app.tiles import loops
+    from lanescope.app.tiles import loops
 
     found = loops.loop_facts(json_of(file))
     answer(found, loops.lines, as_json, found.verdict == "match")

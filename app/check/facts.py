@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from app.kit.fact import Says, fact
-from app.kit.job import run_within
-from layouts import check as engine
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.app.kit.fact import Says, fact
+from lanescope.app.kit.job import run_within
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+from lanescope.workbench import check as engine
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
 MOST_FILES = 4096

@@ -8,7 +8,7 @@ import importlib.metadata
 from typing import Any
 from urllib.parse import quote
 
-from app.check.facts import Place, Report
+from lanescope.app.check.facts import Place, Report
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.check.facts import Place, Report
+    from lanescope.app.check.facts import Place, Report
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -27,9 +27,9 @@ def check(
     """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where anything is.
     What a file leaves open is said and counted, not guessed.
     """
-    from app.check import facts, sarif
-    from app.kit.encode import dumps
-    from layouts.errors import LayoutError
+    from lanescope.app.check import facts, sarif
+    from lanescope.app.kit.encode import dumps
+    from lanescope.errors import LayoutError
 
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")

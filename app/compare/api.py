@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.compare.facts import Comparison, compare
-from app.kit.api import ApiRoute, text
-from app.kit.asked import operand
-from app.kit.wire import json_body
+from lanescope.app.compare.facts import Comparison, compare
+from lanescope.app.kit.api import ApiRoute, text
+from lanescope.app.kit.asked import operand
+from lanescope.app.kit.wire import json_body
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.kit.fact import Integers, Says, fact
-from layouts.errors import LayoutError
-from layouts.instruction import Operand
-from layouts.pattern import IntArray
-from layouts.view import Grid
+from lanescope.app.kit.fact import Integers, Says, fact
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Operand
+from lanescope.ptx.pattern import IntArray
+from lanescope.render.view import Grid
 
 
 @fact

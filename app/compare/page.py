@@ -7,15 +7,15 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.compare.facts import compare
-from app.kit import links
-from app.kit.api import OffLoop
-from app.kit.asked import operand
-from app.kit.draw import marked
-from app.kit.page import page
-from layouts.errors import LayoutError
-from layouts.palette import BOTH, MOVED, REORDERED, RIGHT
-from layouts.view import Grid
+from lanescope.app.compare.facts import compare
+from lanescope.app.kit import links
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.asked import operand
+from lanescope.app.kit.draw import marked
+from lanescope.app.kit.page import page
+from lanescope.errors import LayoutError
+from lanescope.render.palette import BOTH, MOVED, REORDERED, RIGHT
+from lanescope.render.view import Grid
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

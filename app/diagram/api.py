@@ -10,28 +10,28 @@ from fastapi import APIRouter, Query
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
-from app.diagram import forms as pictures
-from app.diagram import verdicts
-from app.diagram.options import DIAGRAM, DRAWN
-from app.instruction import facts as about
-from app.instruction.facts import Detail, OperandMap
-from app.instruction.state import with_descriptor
-from app.kit.api import ApiRoute, Ptx, part, query, typed, word
-from app.kit.media import FORMS
-from app.kit.picture import Drawing, servable
-from app.kit.wire import Body, json_body, picture
-from app.memory.descriptors import Decoded, Verified, parse_descriptor
-from app.memory.facts import FORMAT, TILE, TILE_FIELDS, Tile
-from app.memory.options import LOOK, VERDICT
-from layouts import catalog
-from layouts.descriptor import Descriptor
-from layouts.format import Format as DescriptorFormat
-from layouts.palette import PALETTES
-from layouts.render import cuda
-from layouts.render import ptx as syntax
-from layouts.render.diagram import WORDS
-from layouts.table.descriptors import FORMATS as DESCRIPTORS
-from layouts.view import LABELS
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.diagram import verdicts
+from lanescope.app.diagram.options import DIAGRAM, DRAWN
+from lanescope.app.instruction import facts as about
+from lanescope.app.instruction.facts import Detail, OperandMap
+from lanescope.app.instruction.state import with_descriptor
+from lanescope.app.kit.api import ApiRoute, Ptx, part, query, typed, word
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing, servable
+from lanescope.app.kit.wire import Body, json_body, picture
+from lanescope.app.memory.descriptors import Decoded, Verified, parse_descriptor
+from lanescope.app.memory.facts import FORMAT, TILE, TILE_FIELDS, Tile
+from lanescope.app.memory.options import LOOK, VERDICT
+from lanescope.descriptor.format import Format as DescriptorFormat
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
+from lanescope.render import cuda
+from lanescope.render import ptx as syntax
+from lanescope.render.diagram import WORDS
+from lanescope.render.palette import PALETTES
+from lanescope.render.view import LABELS
 
 PROGRAM = "cu"
 KNOWN = {

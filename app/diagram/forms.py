@@ -8,29 +8,29 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from app.diagram.options import DIAGRAM
-from app.instruction import facts as about
-from app.instruction import state
-from app.kit.encode import dumps
-from app.kit.media import FORMS
-from app.kit.picture import Drawing, fitting
-from app.memory import descriptors
-from app.memory import facts as memory
-from app.memory.options import LOOK
-from app.memory.tiles import Look, look_of, tile_figure
-from layouts import catalog
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.palette import PALETTES, Palette
-from layouts.reading import ranges, shown
-from layouts.render import tables
-from layouts.render.diagram import WORDS, Style, caption, diagram
-from layouts.render.tikz import tikz
-from layouts.render.word import bits_svg
-from layouts.tile_map import TileMap
-from layouts.tiling import Tile
-from layouts.view import Figure, figure_of, operand_figure
+from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.instruction import facts as about
+from lanescope.app.instruction import state
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing, fitting
+from lanescope.app.memory import descriptors
+from lanescope.app.memory import facts as memory
+from lanescope.app.memory.options import LOOK
+from lanescope.app.memory.tiles import Look, look_of, tile_figure
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reading import ranges, shown
+from lanescope.render import tables
+from lanescope.render.diagram import WORDS, Style, caption, diagram
+from lanescope.render.palette import PALETTES, Palette
+from lanescope.render.tikz import tikz
+from lanescope.render.view import Figure, figure_of, operand_figure
+from lanescope.render.word import bits_svg
+from lanescope.shared.tile_map import TileMap
+from lanescope.shared.tiling import Tile
 
 DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 LONGEST_TITLE = 200

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.diagram import forms as pictures
-from app.kit.links import path_of
-from app.memory.descriptors import parse_descriptor
-from app.memory.facts import TILE_FIELDS, tile_of
-from layouts import find
+from lanescope import find
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.kit.links import path_of
+from lanescope.app.memory.descriptors import parse_descriptor
+from lanescope.app.memory.facts import TILE_FIELDS, tile_of
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 

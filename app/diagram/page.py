@@ -8,20 +8,21 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.diagram import forms as pictures
-from app.diagram.gallery import PICTURES, drawing
-from app.diagram.options import DIAGRAM
-from app.instruction import state, words
-from app.instruction.state import with_descriptor
-from app.kit import picture as raster
-from app.kit.api import OffLoop
-from app.kit.links import path_of
-from app.kit.media import FORMS
-from app.kit.page import page
-from layouts import catalog, find
-from layouts.errors import LayoutError
-from layouts.palette import PALETTES
-from layouts.render.diagram import WORDS
+from lanescope import find
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.diagram.gallery import PICTURES, drawing
+from lanescope.app.diagram.options import DIAGRAM
+from lanescope.app.instruction import state, words
+from lanescope.app.instruction.state import with_descriptor
+from lanescope.app.kit import picture as raster
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.links import path_of
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.page import page
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.render.diagram import WORDS
+from lanescope.render.palette import PALETTES
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 USUAL = state.PageState()  # how a figure is drawn where its address says nothing

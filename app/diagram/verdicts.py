@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from app.diagram import forms as diagrams
-from app.diagram.forms import Draw, Made
-from app.diagram.options import DRAWN
-from app.kit.encode import dumps
-from app.kit.media import FORMS
-from app.kit.picture import Drawing
-from app.memory import descriptors
-from app.memory.editor import Judged, judge, request_of, taken_of
-from app.memory.options import VERDICT
-from layouts import causes
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.palette import Palette
-from layouts.render.diagram import Style, diagram
-from layouts.render.reads import figure
-from layouts.render.svg import swatches
-from layouts.view import Panel
+from lanescope.app.diagram import forms as diagrams
+from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.diagram.options import DRAWN
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing
+from lanescope.app.memory import descriptors
+from lanescope.app.memory.editor import Judged, judge, request_of, taken_of
+from lanescope.app.memory.options import VERDICT
+from lanescope.descriptor import causes
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.render.diagram import Style, diagram
+from lanescope.render.palette import Palette
+from lanescope.render.reads import figure
+from lanescope.render.svg import swatches
+from lanescope.render.view import Panel
 
 _LINE, _ADVANCE = 16.0, 6.7  # of a line below the panels: its height, and a letter's width
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.dump import forms
-from app.dump.forms import DumpVerified
-from app.dump.schemas import DumpBody
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.wire import json_body
+from lanescope.app.dump import forms
+from lanescope.app.dump.forms import DumpVerified
+from lanescope.app.dump.schemas import DumpBody
+from lanescope.app.kit.api import ApiRoute, Given, takes
+from lanescope.app.kit.wire import json_body
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

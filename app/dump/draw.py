@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layouts.dump import Examined
-from layouts.palette import IDLE, READ, RIGHT, WRONG
-from layouts.render import reads
-from layouts.render.svg import status_legend, svg
-from layouts.view import LEFT, TOP, Figure, Panel
+from lanescope.dump import Examined
+from lanescope.render import reads
+from lanescope.render.palette import IDLE, READ, RIGHT, WRONG
+from lanescope.render.svg import status_legend, svg
+from lanescope.render.view import LEFT, TOP, Figure, Panel
 
 MOST_LABELS = 4200
 OUTSIDE = READ  # its hatch: read, and nothing is known to be there

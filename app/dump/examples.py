@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from layouts.codec import encode
-from layouts.dtypes import dtype
-from layouts.dump import BASE, written
-from layouts.storage import storage
+from lanescope.dump import BASE, written
+from lanescope.ptx.codec import encode
+from lanescope.ptx.dtypes import dtype
+from lanescope.shared.storage import storage
 
 F16 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 FP8 = "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 
-from layouts.dump import MOST_TILE
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.dump import MOST_TILE
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
 
 LONGEST = (MOST_TILE + 2) // 3 * 4 + 4  # characters of base64
 

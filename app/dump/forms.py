@@ -7,17 +7,17 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from app.dump.facts import decoded
-from app.kit.fact import AsGiven, Integers, Json, Numbers, Reals, Says, fact, sometimes
-from app.kit.names import ElementType, Word64
-from app.memory import descriptors as memory
-from layouts import catalog
-from layouts import dump as engine
-from layouts.codec import Bits, numbers
-from layouts.errors import LayoutError
-from layouts.locate import ABSENT, SEVERAL
-from layouts.reading import choice, keys, number, table
-from layouts.storage import MOST_BYTES
+from lanescope import dump as engine
+from lanescope.app.dump.facts import decoded
+from lanescope.app.kit.fact import AsGiven, Integers, Json, Numbers, Reals, Says, fact, sometimes
+from lanescope.app.kit.names import ElementType, Word64
+from lanescope.app.memory import descriptors as memory
+from lanescope.capture.locate import ABSENT, SEVERAL
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.codec import Bits, numbers
+from lanescope.reading import choice, keys, number, table
+from lanescope.shared.storage import MOST_BYTES
 
 KEYS = ("dump", "descriptor", "instruction", "operand", "major", "base", "expected", "expected_as", "slice")
 

@@ -12,18 +12,19 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app.dump import draw, facts, forms
-from app.dump.examples import BY_NAME, EXAMPLES, F16, files
-from app.kit import links
-from app.kit.api import OffLoop
-from app.kit.page import page
-from app.kit.work import off_loop
-from app.memory.storage import USED
-from layouts import causes, find
-from layouts.dump import AS, BASE, summary
-from layouts.errors import LayoutError
-from layouts.reading import shown
-from layouts.render.reads import hatch_defs
+from lanescope import find
+from lanescope.app.dump import draw, facts, forms
+from lanescope.app.dump.examples import BY_NAME, EXAMPLES, F16, files
+from lanescope.app.kit import links
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import page
+from lanescope.app.kit.work import off_loop
+from lanescope.app.memory.storage import USED
+from lanescope.descriptor import causes
+from lanescope.dump import AS, BASE, summary
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+from lanescope.render.reads import hatch_defs
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 FORM = "multipart/form-data"

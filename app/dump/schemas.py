@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.dump.facts import LONGEST
-from app.kit.schemas import Number
-from app.memory.schemas import ReadsBody, Slice
+from lanescope.app.dump.facts import LONGEST
+from lanescope.app.kit.schemas import Number
+from lanescope.app.memory.schemas import ReadsBody, Slice
 
 
 class DumpBody(ReadsBody):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, load, print_json, storage_option, verbs
+from lanescope.app.kit.terminal import AsJson, load, print_json, storage_option, verbs
 
 if TYPE_CHECKING:
-    from app.dump.forms import DumpVerified
+    from lanescope.app.dump.forms import DumpVerified
 
 app, dump_app = verbs("dump", "Dumps of shared memory: what an instruction reads from them.")
 MOST_PRINTED = 8
@@ -34,8 +34,8 @@ def dump_verify(
     """What an instruction reads from a dump; with --expected, which elements are wrong and where they lie. Exit status
     1 where some are wrong, 2 where the dump does not hold all that is read.
     """
-    from app.dump import forms
-    from layouts.dump import MOST_FILE, MOST_TILE, summary
+    from lanescope.app.dump import forms
+    from lanescope.dump import MOST_FILE, MOST_TILE, summary
 
     given = {
         "descriptor": descriptor, "instruction": instruction, "operand": operand, "major": major, "base": base,

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
-from app.guide.index import HERE
-from layouts.palette import wheel
+from lanescope.app.guide.index import HERE
+from lanescope.render.palette import wheel
 
 SLUG, TITLE, GROUP = "benchmarks", "Benchmarks", "What stands behind it"
 LEAD = "How fast Lanescope draws, answers and reads, and how much it sends, beside what was promised."

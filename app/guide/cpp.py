@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from app.guide.markdown import block, link, table
-from app.kit.links import path_of
-from layouts import catalog, find, overview, wmma
-from layouts.errors import LayoutError
-from layouts.instruction import Feed, Instruction, Operand
-from layouts.render import wmma_cpp
-from layouts.table.wmma_api import BIT_OPERATIONS, BY_NAME, FUNCTIONS
+from lanescope import find
+from lanescope.app.guide.markdown import block, link, table
+from lanescope.app.kit.links import path_of
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, overview, wmma
+from lanescope.ptx.instruction import Feed, Instruction, Operand
+from lanescope.ptx.table.wmma_api import BIT_OPERATIONS, BY_NAME, FUNCTIONS
+from lanescope.render import wmma_cpp
 
 
 def api(_: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from app.kit import links
-from app.memory.tiles import tile_figure
-from layouts.render import smem
-from layouts.render.svg import svg
-from layouts.tiling import Tile
+from lanescope.app.kit import links
+from lanescope.app.memory.tiles import tile_figure
+from lanescope.render import smem
+from lanescope.render.svg import svg
+from lanescope.shared.tiling import Tile
 
 INSTRUCTION = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
 

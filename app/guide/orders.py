@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.guide.markdown import block, link, table
-from layouts.render import wgmma_order
-from layouts.table import wgmma_order as order
+from lanescope.app.guide.markdown import block, link, table
+from lanescope.ptx.table import wgmma_order as order
+from lanescope.render import wgmma_order
 
 
 def ordering(name: str) -> str:

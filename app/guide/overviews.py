@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.guide.markdown import link, table
-from app.kit.links import path_of
-from layouts import catalog, overview
-from layouts.dtypes import DTYPES
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Place
+from lanescope.app.guide.markdown import link, table
+from lanescope.app.kit.links import path_of
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, overview
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Instruction, Place
 
 
 def shapes(section: str) -> str:

@@ -8,20 +8,20 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.catalogue import topics
-from app.guide import benchmarks
-from app.guide.examples import BY_SLUG, EXAMPLES, INSTRUCTION, TRANSPOSE, side, stored
-from app.guide.index import GROUPS, ORDER, title_of
-from app.guide.render import asked, blocks, headings, rendered, sections, slugs, thumbnail
-from app.guide.words import GLOSSARY, KEYS
-from app.kernel import facts as programs
-from app.kit.api import OffLoop
-from app.kit.encode import dumps
-from app.kit.page import page
-from layouts import find
-from layouts.errors import LayoutError
-from layouts.swizzle import mode
-from layouts.tiling import Tile
+from lanescope import find
+from lanescope.app.catalogue import topics
+from lanescope.app.guide import benchmarks
+from lanescope.app.guide.examples import BY_SLUG, EXAMPLES, INSTRUCTION, TRANSPOSE, side, stored
+from lanescope.app.guide.index import GROUPS, ORDER, title_of
+from lanescope.app.guide.render import asked, blocks, headings, rendered, sections, slugs, thumbnail
+from lanescope.app.guide.words import GLOSSARY, KEYS
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.page import page
+from lanescope.errors import LayoutError
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 
 WORKED = "Worked examples"
 WHY = "Why K-major needs no transpose"

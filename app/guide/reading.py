@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from app.guide.markdown import block, table
-from layouts import catalog, find, qualifiers
-from layouts.dtypes import DTYPES
-from layouts.instruction import Place
-from layouts.slots import Slot, slots
+from lanescope import find
+from lanescope.app.guide.markdown import block, table
+from lanescope.ptx import catalog, qualifiers
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Place
+from lanescope.ptx.slots import Slot, slots
 
 
 def words(text: str) -> str:

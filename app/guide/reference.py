@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from app.guide import cpp, orders, overviews, reading, slips
-from layouts.errors import LayoutError
+from lanescope.app.guide import cpp, orders, overviews, reading, slips
+from lanescope.errors import LayoutError
 
 _PART = re.compile(r"^@part (\S+)(?: (.+))?$", re.M)
 

@@ -10,35 +10,35 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from app.banks import facts as bank_facts
-from app.banks.draw import banks_svg
-from app.chain.forms import chain_figure
-from app.diagram import forms as pictures
-from app.diagram import verdicts
-from app.guide import benchmarks
-from app.guide import reference as guide_reference
-from app.guide import values as guide_values
-from app.guide.examples import BY_SLUG, TRANSPOSE
-from app.guide.index import ORDER, source
-from app.kit.links import path_of
-from app.layouts import cute, triton, tv
-from app.memory import descriptors
-from app.memory import facts as memory
-from app.memory.tiles import LABELLED, look_of, tile_figure
-from app.read import reading
-from app.scales.forms import figure as scale_way
-from app.tiles import chains, copyfigure, loopfigure
-from app.tiles import figure as whole_tiles
-from app.tmem.forms import figure as tensor_memory
-from layouts import find
-from layouts.errors import LayoutError
-from layouts.render.diagram import diagram
-from layouts.render.svg import svg
+from lanescope import find
+from lanescope.app.banks import facts as bank_facts
+from lanescope.app.banks.draw import banks_svg
+from lanescope.app.chain.forms import chain_figure
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.diagram import verdicts
+from lanescope.app.guide import benchmarks
+from lanescope.app.guide import reference as guide_reference
+from lanescope.app.guide import values as guide_values
+from lanescope.app.guide.examples import BY_SLUG, TRANSPOSE
+from lanescope.app.guide.index import ORDER, source
+from lanescope.app.kit.links import path_of
+from lanescope.app.layouts import cute, triton, tv
+from lanescope.app.memory import descriptors
+from lanescope.app.memory import facts as memory
+from lanescope.app.memory.tiles import LABELLED, look_of, tile_figure
+from lanescope.app.read import reading
+from lanescope.app.scales.forms import figure as scale_way
+from lanescope.app.tiles import chains, copyfigure, loopfigure
+from lanescope.app.tiles import figure as whole_tiles
+from lanescope.app.tmem.forms import figure as tensor_memory
+from lanescope.errors import LayoutError
+from lanescope.render.diagram import diagram
+from lanescope.render.svg import svg
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-from layouts.render.word import bits_svg
-from layouts.view import figure_of, operand_figure
+from lanescope.render.view import figure_of, operand_figure
+from lanescope.render.word import bits_svg
 
 _FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
 PASTED = "paste "  # the mark of an example for the reader, and the kind it is read as

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from app.guide.markdown import link, table
-from app.kit.links import path_of
-from layouts import catalog, differences, find
+from lanescope import find
+from lanescope.app.guide.markdown import link, table
+from lanescope.app.kit.links import path_of
+from lanescope.ptx import catalog, differences
 
 
 def slips(_: str) -> str:

@@ -11,24 +11,28 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from app.gpu.evidence import summary
-from app.guide.markdown import block, table
-from app.memory import facts as memory
-from layouts import catalog, cutecalls, find, slices, tmem
-from layouts.bits import Field
-from layouts.descriptor import FIELDS, WGMMA, View, inert
-from layouts.errors import LayoutError
-from layouts.instruction import Operand
-from layouts.reading import listed
-from layouts.render.scaling import order
-from layouts.render.tmem import scale_order
-from layouts.swizzle import BY_WIDTH, MODES, Mode
-from layouts.table import tmem as rows_of_tmem
-from layouts.table.descriptors import TCGEN05
-from layouts.table.kinds import KINDS as UMMA_KINDS
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.same import as_cute
-from layouts.tiling import Tile
+from lanescope import find
+from lanescope.app.guide.markdown import block, table
+from lanescope.app.hardware.evidence import summary
+from lanescope.app.memory import facts as memory
+from lanescope.bits import Field
+from lanescope.blackwell import tmem
+from lanescope.cute import calls as cutecalls
+from lanescope.descriptor.matrix import FIELDS, WGMMA, View, inert
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Operand
+from lanescope.ptx.table import tmem as rows_of_tmem
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.kinds import KINDS as UMMA_KINDS
+from lanescope.reading import listed
+from lanescope.render.scaling import order
+from lanescope.render.tmem import scale_order
+from lanescope.shared import slices
+from lanescope.shared.swizzle import BY_WIDTH, MODES, Mode
+from lanescope.shared.tiling import Tile
+from lanescope.tiles.same import as_cute
+from lanescope.triton.gluon import triton_layout
 
 _VALUE = re.compile(r"\{\{(\w+) ?([^{}]*)\}\}")
 _TABLE = re.compile(r"^@table (\S+)$", re.M)

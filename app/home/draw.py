@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from html import escape
 
-from layouts import catalog
-from layouts.bits import hex_word
-from layouts.render.svg import svg
-from layouts.table.descriptors import WGMMA
-from layouts.view import Figure, operand_figure
+from lanescope.bits import hex_word
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.render.svg import svg
+from lanescope.render.view import Figure, operand_figure
 
 _WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # a bit and the way to the next
 _PER_ROW = 16

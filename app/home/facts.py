@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.kit.links import path_of
-from app.kit.rows import named, product
-from layouts import catalog
+from lanescope.app.kit.links import path_of
+from lanescope.app.kit.rows import named, product
+from lanescope.ptx import catalog
 
 POPULAR = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",

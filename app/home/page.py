@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.catalogue.facts import FILTERS
-from app.home import draw, facts
-from app.kit.api import OffLoop
-from app.kit.page import page
-from app.read.reading import TRIED
+from lanescope.app.catalogue.facts import FILTERS
+from lanescope.app.home import draw, facts
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import page
+from lanescope.app.read.reading import TRIED
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.idesc import facts
-from app.idesc.facts import InstructionDescriptor, ZeroColumns
-from app.idesc.schemas import IdescBody, MaskBody
-from app.kit.api import ApiRoute, Given, part, takes, word
-from app.kit.schemas import NumberText
-from app.kit.wire import json_body
-from layouts.idesc import NAMES
+from lanescope.app.idesc import facts
+from lanescope.app.idesc.facts import InstructionDescriptor, ZeroColumns
+from lanescope.app.idesc.schemas import IdescBody, MaskBody
+from lanescope.app.kit.api import ApiRoute, Given, part, takes, word
+from lanescope.app.kit.schemas import NumberText
+from lanescope.app.kit.wire import json_body
+from lanescope.blackwell.idesc import NAMES
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

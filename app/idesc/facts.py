@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
-from app.kit.fact import Json, Says, fact
-from app.kit.names import KindName, Word32, Word64
-from layouts import idesc, zeromask
-from layouts.bits import Field
-from layouts.descriptor import Notice
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc
-from layouts.reading import asked, number
-from layouts.render.idesc import code, said
-from layouts.zeromask import ZeroMask
+from lanescope.app.kit.fact import Json, Says, fact
+from lanescope.app.kit.names import KindName, Word32, Word64
+from lanescope.bits import Field
+from lanescope.blackwell import idesc, zeromask
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.zeromask import ZeroMask
+from lanescope.descriptor.matrix import Notice
+from lanescope.errors import LayoutError
+from lanescope.reading import asked, number
+from lanescope.render.idesc import code, said
 
 EVIDENCE = "documented; agrees with CUTLASS (304 words); not executed on hardware"
 MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed on hardware"

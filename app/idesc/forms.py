@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from app.idesc import facts
-from app.kit.fact import Json
-from layouts import idesc, zeromask
-from layouts.bits import Field
-from layouts.errors import LayoutError
-from layouts.idesc import CALLED, Idesc
-from layouts.kind import Kind, Part
-from layouts.reading import listed
-from layouts.table.kinds import KINDS
-from layouts.zeromask import ZeroMask
+from lanescope.app.idesc import facts
+from lanescope.app.kit.fact import Json
+from lanescope.bits import Field
+from lanescope.blackwell import idesc, zeromask
+from lanescope.blackwell.idesc import CALLED, Idesc
+from lanescope.blackwell.kind import Kind, Part
+from lanescope.blackwell.zeromask import ZeroMask
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.reading import listed
 
 DEFAULT = Idesc(0x08400490, idesc.kind("f16"))
 DEFAULT_MASK = zeromask.encode({"non_zero_mask": 1, "skip_span": 2, "use_span": 3})

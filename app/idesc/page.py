@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.idesc import facts, forms
-from app.kit.api import OffLoop
-from app.kit.page import page
-from layouts import idesc, zeromask
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc
-from layouts.reading import number
-from layouts.zeromask import ZeroMask
+from lanescope.app.idesc import facts, forms
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import page
+from lanescope.blackwell import idesc, zeromask
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.zeromask import ZeroMask
+from lanescope.errors import LayoutError
+from lanescope.reading import number
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 READ = ("word", "kind")

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from app.kit.names import KindName
-from app.kit.schemas import Closed, Number
-from layouts.kind import Part
-from layouts.table.kinds import KINDS
-from layouts.zeromask import FIELDS
+from lanescope.app.kit.names import KindName
+from lanescope.app.kit.schemas import Closed, Number
+from lanescope.blackwell.kind import Part
+from lanescope.blackwell.zeromask import FIELDS
+from lanescope.ptx.table.kinds import KINDS
 
 
 def _parts() -> dict[str, list[Part]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, given, print_json, verbs, warn
+from lanescope.app.kit.terminal import AsJson, given, print_json, verbs, warn
 
 app, idesc_app = verbs("idesc", "Instruction descriptors of tcgen05.mma, and zero-column masks.")
 KIND = "f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4: the word does not say it."
@@ -19,7 +19,7 @@ def decode(
     as_json: AsJson = False,
 ) -> None:
     """A word's fields, and the forms in which it is legal. Exit status 1 where it is legal in none."""
-    from app.idesc import facts
+    from lanescope.app.idesc import facts
 
     _print(facts.decoded(word, kind), as_json)
 
@@ -40,9 +40,9 @@ def encode(
     as_json: AsJson = False,
 ) -> None:
     """The word of a product."""
-    from app.idesc import facts
-    from layouts.errors import LayoutError
-    from layouts.reading import shown
+    from lanescope.app.idesc import facts
+    from lanescope.errors import LayoutError
+    from lanescope.reading import shown
 
     asked = given({"kind": kind, "m": m, "n": n, "a": a, "b": b, "d": d, "cta_group": cta_group, "ws": int(ws)})
     for item in field or []:
@@ -79,7 +79,7 @@ def mask(
     as_json: AsJson = False,
 ) -> None:
     """A zero-column mask: its fields, and the columns of B that it makes zero."""
-    from app.idesc import facts
+    from lanescope.app.idesc import facts
 
     told = facts.mask_of(word, m, n)
     if as_json:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from app.instruction.facts import Detail, OperandMap
-from app.instruction.wmma import PointerCheck
-from app.kit.fact import fact, sometimes
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.reading import digits, shown
+from lanescope.app.instruction.facts import Detail, OperandMap
+from lanescope.app.instruction.wmma import PointerCheck
+from lanescope.app.kit.fact import fact, sometimes
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reading import digits, shown
 
 
 @fact

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.instruction import facts as about
-from app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
-from app.kit.api import ApiRoute, Ptx, part, text
-from app.kit.schemas import NumberText
-from app.kit.wire import json_body
-from layouts import catalog
-from layouts.reading import number
+from lanescope.app.instruction import facts as about
+from lanescope.app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
+from lanescope.app.kit.api import ApiRoute, Ptx, part, text
+from lanescope.app.kit.schemas import NumberText
+from lanescope.app.kit.wire import json_body
+from lanescope.ptx import catalog
+from lanescope.reading import number
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 Idesc = Annotated[

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.instruction import lanes
-from app.kit.fact import fact
-from layouts.instruction import Instruction
-from layouts.render import cuda, ptx, python, wmma_cpp
-from layouts.table import atoms
+from lanescope.app.instruction import lanes
+from lanescope.app.kit.fact import fact
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table import atoms
+from lanescope.render import cuda, ptx, python, wmma_cpp
 
 FROM = {"shared": " with A from shared memory", "tensor": " with A in tensor memory"}
 

@@ -6,24 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from app.catalogue import topics
-from app.gpu import fragments, runs
-from app.instruction import facts as about
-from app.instruction import head, issued, lanes, pickers, state, terms, words
-from app.instruction import wmma as wmma_facts
-from app.instruction.code import code_parts
-from app.instruction.matrices import matrices, views
-from app.instruction.pressure import pressure
-from app.instruction.state import Automatic, PageState
-from app.kernel import facts as programs
-from app.kit.encode import dumps
-from app.kit.fact import Numbers, extended, fact
-from app.kit.links import path_of
-from app.kit.matrix import MatrixData
-from layouts import catalog, palette, window
-from layouts.instruction import WARP, Instruction, Place
-from layouts.reading import digits
-from layouts.view import ADDRESS, BETWEEN_OWNERS, Figure, Grid, figure_of, labels_of, owner_of, spoken_of
+from lanescope.app.catalogue import topics
+from lanescope.app.hardware import fragments, runs
+from lanescope.app.instruction import facts as about
+from lanescope.app.instruction import head, issued, lanes, pickers, state, terms, words
+from lanescope.app.instruction import wmma as wmma_facts
+from lanescope.app.instruction.code import code_parts
+from lanescope.app.instruction.matrices import matrices, views
+from lanescope.app.instruction.pressure import pressure
+from lanescope.app.instruction.state import Automatic, PageState
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.fact import Numbers, extended, fact
+from lanescope.app.kit.links import path_of
+from lanescope.app.kit.matrix import MatrixData
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import WARP, Instruction, Place
+from lanescope.reading import digits
+from lanescope.render import palette, window
+from lanescope.render.view import ADDRESS, BETWEEN_OWNERS, Figure, Grid, figure_of, labels_of, owner_of, spoken_of
 
 TABS = {
     "registers": "Registers",

@@ -6,14 +6,15 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from app.instruction.wmma import WmmaMemory, check_pointer, memory
-from app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes, spread
-from app.kit.names import ElementType, Word32
-from app.kit.rows import Row, row
-from layouts import bound, catalog, pattern, qualifiers, tmem
-from layouts import instruction as engine
-from layouts.bound import Bound
-from layouts.errors import LayoutError
+from lanescope.app.instruction.wmma import WmmaMemory, check_pointer, memory
+from lanescope.app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes, spread
+from lanescope.app.kit.names import ElementType, Word32
+from lanescope.app.kit.rows import Row, row
+from lanescope.blackwell import bound, tmem
+from lanescope.blackwell.bound import Bound
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, pattern, qualifiers
+from lanescope.ptx import instruction as engine
 
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
 

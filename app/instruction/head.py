@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from app.catalogue import topics
-from app.gpu import runs
-from app.instruction import facts as about
-from app.instruction import words
-from app.instruction.issued import tmem_address
-from app.instruction.state import PageState
-from app.instruction.stored import stored
-from app.kit import links
-from app.kit.fact import fact
-from layouts import bound, catalog, chain
-from layouts.bound import Bound
-from layouts.instruction import Instruction
-from layouts.reading import listed
+from lanescope.app.catalogue import topics
+from lanescope.app.hardware import runs
+from lanescope.app.instruction import facts as about
+from lanescope.app.instruction import words
+from lanescope.app.instruction.issued import tmem_address
+from lanescope.app.instruction.state import PageState
+from lanescope.app.instruction.stored import stored
+from lanescope.app.kit import links
+from lanescope.app.kit.fact import fact
+from lanescope.blackwell import bound
+from lanescope.blackwell.bound import Bound
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reading import listed
+from lanescope.shared import chain
 
 FORMS = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ"}
 

@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from app.idesc.forms import ORDER
-from app.kit.fact import fact
-from app.kit.links import path_of
-from app.tmem import forms as tensor_memory
-from layouts import bound
-from layouts.bound import Bound
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.render.idesc import code
-from layouts.render.svg import svg
-from layouts.role import TENSOR
-from layouts.table.kinds import WS
-from layouts.view import operand_figure
+from lanescope.app.idesc.forms import ORDER
+from lanescope.app.kit.fact import fact
+from lanescope.app.kit.links import path_of
+from lanescope.app.tmem import forms as tensor_memory
+from lanescope.blackwell import bound
+from lanescope.blackwell.bound import Bound
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.role import TENSOR
+from lanescope.ptx.table.kinds import WS
+from lanescope.render.idesc import code
+from lanescope.render.svg import svg
+from lanescope.render.view import operand_figure
 
 FIRST = ("a", "b", "d", "scale_type", "m", "n", "k", "transpose_a", "transpose_b")
 WINDOW = 32  # rows of their figures

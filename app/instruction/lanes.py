@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.instruction.state import PageState
-from app.kit.fact import fact
-from layouts.instruction import Instruction, Operand
-from layouts.view import ADDRESS, Figure, Grid
+from lanescope.app.instruction.state import PageState
+from lanescope.app.kit.fact import fact
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.render.view import ADDRESS, Figure, Grid
 
 # What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other
 # lanes.

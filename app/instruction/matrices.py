@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from math import ceil, log2
 
-from app.instruction.state import PageState
-from app.instruction.stored import Stored, panel_of, stored
-from app.kit.fact import fact
-from layouts import window
-from layouts.instruction import WARP, Instruction
-from layouts.render.matrix import matrix
-from layouts.view import ADDRESS, Figure, Panel
-from layouts.window import Range
+from lanescope.app.instruction.state import PageState
+from lanescope.app.instruction.stored import Stored, panel_of, stored
+from lanescope.app.kit.fact import fact
+from lanescope.ptx.instruction import WARP, Instruction
+from lanescope.render import window
+from lanescope.render.matrix import matrix
+from lanescope.render.view import ADDRESS, Figure, Panel
+from lanescope.render.window import Range
 
 
 @fact

@@ -7,16 +7,16 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.catalogue import topics
-from app.instruction import issued as forms
-from app.instruction import state
-from app.instruction.context import page_context
-from app.kit.api import OffLoop
-from app.kit.links import path_of
-from app.kit.page import page
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.reader import statements
+from lanescope.app.catalogue import topics
+from lanescope.app.instruction import issued as forms
+from lanescope.app.instruction import state
+from lanescope.app.instruction.context import page_context
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.links import path_of
+from lanescope.app.kit.page import page
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader import statements
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

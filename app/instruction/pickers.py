@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
-from app.instruction import words
-from app.kit.rows import issued
-from layouts import catalog
-from layouts.instruction import Instruction
-from layouts.syntax import Syntax
-from layouts.table.umma import SCALED, VECTOR_WORDS
+from lanescope.app.instruction import words
+from lanescope.app.kit.rows import issued
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.syntax import Syntax
+from lanescope.ptx.table.umma import SCALED, VECTOR_WORDS
 
 
 @dataclass(frozen=True, slots=True)

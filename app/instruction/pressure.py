@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kit.fact import fact
-from layouts import catalog
-from layouts.instruction import Instruction, Operand
-from layouts.palette import wheel
+from lanescope.app.kit.fact import fact
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.render.palette import wheel
 
 MOST = 255  # general registers that a thread can have: CUDA programming guide, compute capabilities
 

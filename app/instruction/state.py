@@ -8,16 +8,16 @@ from math import ceil, floor
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from app.kit.fact import fact
-from layouts import window
-from layouts.bound import Bound, bind
-from layouts.dtypes import dtype
-from layouts.errors import LayoutError
-from layouts.instruction import SCOPES, WARP, Instruction
-from layouts.reading import choice, number, pair, ranges, shown
-from layouts.tiling import DEFAULT_ORDER
-from layouts.view import LABELS, figure_of
-from layouts.window import Range
+from lanescope.app.kit.fact import fact
+from lanescope.blackwell.bound import Bound, bind
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.instruction import SCOPES, WARP, Instruction
+from lanescope.reading import choice, number, pair, ranges, shown
+from lanescope.render import window
+from lanescope.render.view import LABELS, figure_of
+from lanescope.render.window import Range
+from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_THREADS = max(SCOPES)
 AUTO = "auto"  # the colour that a window asks for: four warps, or one warp's lane groups
@@ -27,7 +27,7 @@ PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this templa
 @dataclass(frozen=True, slots=True)
 class PageState:
     """colour: a pattern's name, "register" or AUTO · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or
-    "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/window.py reads it · a_major, b_major:
+    "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/render/window.py reads it · a_major, b_major:
     K or MN, how wgmma's multiplicands lie in shared memory · idesc: the instruction descriptor of a tcgen05.mma.
     Numbers stand in decimal here however they were written: scripts and links read them."""
 

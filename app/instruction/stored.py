@@ -9,15 +9,15 @@ from math import lcm
 
 import numpy as np
 
-from app.kit import links
-from app.kit.fact import fact
-from app.memory import descriptors as memory
-from layouts.bound import Bound
-from layouts.instruction import Instruction
-from layouts.swizzle import mode
-from layouts.table.descriptors import TCGEN05, WGMMA
-from layouts.tiling import Tile
-from layouts.view import Panel
+from lanescope.app.kit import links
+from lanescope.app.kit.fact import fact
+from lanescope.app.memory import descriptors as memory
+from lanescope.blackwell.bound import Bound
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.render.view import Panel
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 
 SWIZZLE = "128B"
 

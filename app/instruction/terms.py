@@ -4,13 +4,13 @@ script prints the same (static/instruction/legend.js, trace.js); browser tests c
 
 from __future__ import annotations
 
-from app.instruction import words
-from app.instruction.state import PageState
-from app.kit.fact import fact
-from layouts.instruction import Instruction
-from layouts.palette import FEW, wheel
-from layouts.render.svg import colour_for
-from layouts.view import Category, Figure, Panel
+from lanescope.app.instruction import words
+from lanescope.app.instruction.state import PageState
+from lanescope.app.kit.fact import fact
+from lanescope.ptx.instruction import Instruction
+from lanescope.render.palette import FEW, wheel
+from lanescope.render.svg import colour_for
+from lanescope.render.view import Category, Figure, Panel
 
 
 @fact

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from app.kit.fact import Says, extended, fact, sometimes
-from layouts import wmma
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Place
-from layouts.reading import asked, number
+from lanescope.app.kit.fact import Says, extended, fact, sometimes
+from lanescope.errors import LayoutError
+from lanescope.ptx import wmma
+from lanescope.ptx.instruction import Instruction, Place
+from lanescope.reading import asked, number
 
 MOST_POINTER, MOST_LDM = 2**64 - 1, 2**32 - 1
 

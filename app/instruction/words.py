@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.instruction.state import AUTO, defaults
-from app.kit.fact import fact
-from app.kit.rows import issued
-from layouts.instruction import WARP, Instruction, Operand, Place
+from lanescope.app.instruction.state import AUTO, defaults
+from lanescope.app.kit.fact import fact
+from lanescope.app.kit.rows import issued
+from lanescope.ptx.instruction import WARP, Instruction, Operand, Place
 
 LABEL_WORDS = {
     "lane:value": "lane : value index",
@@ -47,7 +47,7 @@ def labels(found: Instruction) -> dict[str, str]:
 def assignment(found: Instruction) -> str:
     """The types as an assignment: f32 += f16 × f16, or the element types where nothing is multiplied.
 
-    >>> from layouts.catalog import find
+    >>> from lanescope.ptx.catalog import find
     >>> assignment(find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16"))
     'f32 = f16 × f16 + f16'
     """

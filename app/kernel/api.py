@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.kernel import facts as programs
-from app.kernel.facts import Program
-from app.kit.api import ApiRoute, Ptx, text
-from app.kit.wire import json_body
-from layouts import catalog
-from layouts.options import LONGEST
-from layouts.planning import plan
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kernel.facts import Program
+from lanescope.app.kit.api import ApiRoute, Ptx, text
+from lanescope.app.kit.wire import json_body
+from lanescope.product.options import LONGEST
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog
 
 
 def _options(what: str, *examples: str) -> Any:

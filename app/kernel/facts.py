@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from app.kit import links
-from app.kit.fact import Says, fact
-from app.kit.names import Target, Word64
-from app.kit.ran import Options
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.plan import Described, Plan
-from layouts.planning import SIDES, plan, plannable
-from layouts.reading import keys
-from layouts.render import kernel
-from layouts.render.kernel import options_text
-from layouts.tiling import Tile
+from lanescope.app.kit import links
+from lanescope.app.kit.fact import Says, fact
+from lanescope.app.kit.names import Target, Word64
+from lanescope.app.kit.ran import Options
+from lanescope.errors import LayoutError
+from lanescope.product.plan import Described, Plan
+from lanescope.product.planning import SIDES, plan, plannable
+from lanescope.ptx.instruction import Instruction
+from lanescope.reading import keys
+from lanescope.render import kernel
+from lanescope.render.kernel import options_text
+from lanescope.shared.tiling import Tile
 
 FORMS = {"cu": kernel.program, "py": kernel.script}
 # What an option is, for the form and the help.

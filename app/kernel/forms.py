@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.instruction import facts as about
-from app.kernel import facts as programs
-from app.kit import links
-from app.kit.fact import fact
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.plan import Plan, Tiled
-from layouts.planning import SIDES, plan
+from lanescope.app.instruction import facts as about
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kit import links
+from lanescope.app.kit.fact import fact
+from lanescope.errors import LayoutError
+from lanescope.product.plan import Plan, Tiled
+from lanescope.product.planning import SIDES, plan
+from lanescope.ptx.instruction import Instruction
 
 RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form keeps folded
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.kernel import facts as programs
-from app.kernel.forms import context, fallback
-from app.kit.api import OffLoop
-from app.kit.errors import status_of
-from app.kit.page import page
-from app.kit.wire import Body, json_body
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.planning import plan
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kernel.forms import context, fallback
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.errors import status_of
+from lanescope.app.kit.page import page
+from lanescope.app.kit.wire import Body, json_body
+from lanescope.errors import LayoutError
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

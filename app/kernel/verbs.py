@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, Ptx, print_json, save
+from lanescope.app.kit.terminal import AsJson, Ptx, print_json, save
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -25,10 +25,10 @@ def kernel(
     """A whole program: fill, instruction, epilogue, and a check on the CPU. --json lists every option it
     was made with.
     """
-    from app.kernel import facts as programs
-    from layouts import find
-    from layouts.errors import LayoutError
-    from layouts.planning import plan
+    from lanescope import find
+    from lanescope.app.kernel import facts as programs
+    from lanescope.errors import LayoutError
+    from lanescope.product.planning import plan
 
     made = plan(find(ptx), a, b, d)
     if as_json:

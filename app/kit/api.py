@@ -20,13 +20,13 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from app.kit.fact import Json
-from app.kit.media import FORMS
-from app.kit.schemas import PTX, NumberText
-from app.kit.wire import Sketch
-from app.kit.work import answering, kept, off_loop
-from layouts.errors import LayoutError
-from layouts.reading import LONGEST_KEY, LONGEST_TEXT, nearest, shown
+from lanescope.app.kit.fact import Json
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.schemas import PTX, NumberText
+from lanescope.app.kit.wire import Sketch
+from lanescope.app.kit.work import answering, kept, off_loop
+from lanescope.errors import LayoutError
+from lanescope.reading import LONGEST_KEY, LONGEST_TEXT, nearest, shown
 
 PROMISED = "x-model"  # of an answer, until app/apidocs puts the model's schema in its place: the key in ANSWERED
 ANSWERED: dict[str, Any] = {}  # repr → model of what routes answer with

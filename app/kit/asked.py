@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
 
 
 def instruction(text: str, field: str) -> Instruction:

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import RIGHT, STATUSES, WRONG
-from layouts.pattern import IntArray
-from layouts.render.svg import status_legend, svg
-from layouts.view import LEFT, TOP, Figure, Grid, Panel, row_figure
+from lanescope.ptx.pattern import IntArray
+from lanescope.render.palette import RIGHT, STATUSES, WRONG
+from lanescope.render.svg import status_legend, svg
+from lanescope.render.view import LEFT, TOP, Figure, Grid, Panel, row_figure
 
 MOST_LABELS = 4200
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from app.kit.fact import plain
+from lanescope.app.kit.fact import plain
 
 
 def dumps(content: Any) -> bytes:

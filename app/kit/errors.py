@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from app.kit.fact import Says, fact, sometimes
-from app.kit.media import FORMS
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.app.kit.fact import Says, fact, sometimes
+from lanescope.app.kit.media import FORMS
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reading import shown
 
 RETRY_SECONDS = {"busy": 2, "too_slow": 2}
 # The status of a refusal by its code; 422 for every other.

@@ -2,7 +2,7 @@
 
 import base64
 
-from layouts.table.descriptors import FORMATS
+from lanescope.ptx.table.descriptors import FORMATS
 
 DUMP = base64.b64encode(bytes(range(256))).decode()  # 8 × 16 elements of 16 bits
 CAPTURE = (  # a buffer without records

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.kit.asgi import Scope
-from app.kit.errors import for_machines
-from app.kit.prefix import address
+from lanescope.app.kit.asgi import Scope
+from lanescope.app.kit.errors import for_machines
+from lanescope.app.kit.prefix import address
 
 Pairs = list[tuple[bytes, bytes]]
 PAGE = (

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from layouts.deadline import OverdueError, ends_when
-from layouts.errors import refusing_depth
+from lanescope.deadline import OverdueError, ends_when
+from lanescope.errors import refusing_depth
 
 Made = TypeVar("Made")
 LOG = logging.getLogger("lanescope")

@@ -2,9 +2,9 @@
 is called what it is.
 """
 
-from layouts.table.descriptors import WGMMA
-from layouts.table.kinds import KINDS
-from layouts.zeromask import FIELDS
+from lanescope.blackwell.zeromask import FIELDS
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.ptx.table.kinds import KINDS
 
 STORED = {
     "storage.swizzle": "Stored with swizzle", "storage.mn": "Tile M or N", "storage.k": "Tile K",

@@ -10,13 +10,13 @@ import secrets
 import time
 from collections.abc import Callable
 
-from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from app.kit.headers import Headers
-from app.kit.logs import ACCESS, REQUEST_ID
-from app.kit.prefix import address
-from app.kit.settings import Settings
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
+from lanescope.app.kit.headers import Headers
+from lanescope.app.kit.logs import ACCESS, REQUEST_ID
+from lanescope.app.kit.prefix import address
+from lanescope.app.kit.settings import Settings
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 PROBES = ("/healthz", "/readyz")  # asked for by address, inside a container: no client's name is known there

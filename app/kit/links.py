@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from layouts.instruction import Instruction, Operand
+from lanescope.ptx.instruction import Instruction, Operand
 
 Query = Mapping[str, object]
 

@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Any
 
-from app.kit.encode import dumps
+from lanescope.app.kit.encode import dumps
 
 REQUEST_ID: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
 ACCESS = logging.getLogger("lanescope.access")

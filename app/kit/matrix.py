@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.kit.fact import fact
+from lanescope.app.kit.fact import fact
 
 
 @fact

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
+from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 
 
 class Pool(Protocol):

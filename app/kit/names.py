@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from typing_extensions import TypeAliasType
 
-from app.kit.fact import Says
-from layouts import catalog
-from layouts.banks import ACCESSES, REACHES
-from layouts.swizzle import NAMES
-from layouts.table.descriptors import BASE32B, FORMATS
-from layouts.table.kinds import KINDS
-from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
+from lanescope.app.kit.fact import Says
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import BASE32B, FORMATS
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.shared.banks import ACCESSES, REACHES
+from lanescope.shared.swizzle import NAMES
+from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 
 def words(name: str, known: Iterable[str], says: str) -> Any:

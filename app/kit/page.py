@@ -18,18 +18,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from app.kit import errors
-from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from app.kit.assets import folder, script, static_url
-from app.kit.fact import plain
-from app.kit.labels import LABELS
-from app.kit.prefix import address, linked
-from app.kit.wire import Body
-from layouts import palette
-from layouts.bits import Field
-from layouts.errors import LayoutError
-from layouts.reading import name_of, shown
-from layouts.table.descriptors import FORMATS
+from lanescope.app.kit import errors
+from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
+from lanescope.app.kit.assets import folder, script, static_url
+from lanescope.app.kit.fact import plain
+from lanescope.app.kit.labels import LABELS
+from lanescope.app.kit.prefix import address, linked
+from lanescope.app.kit.wire import Body
+from lanescope.bits import Field
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.reading import name_of, shown
+from lanescope.render import palette
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"

@@ -17,10 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from app.gpu.pool import Lane
-from app.kit import picture_worker
-from app.kit.picture_worker import FAMILY
-from layouts.errors import LayoutError
+from lanescope.app.hardware.pool import Lane
+from lanescope.app.kit import picture_worker
+from lanescope.app.kit.picture_worker import FAMILY
+from lanescope.errors import LayoutError
 
 LARGEST_PIXELS = 12000  # each way
 MOST_PIXELS = 24_000_000  # in all: 170 MB while it is drawn
@@ -146,7 +146,7 @@ class Easel:
     def submit(self, drawing: Drawing) -> Future[dict[str, Any]]:
         """Its answer, for `bytes_of`; LayoutError `busy` where too many wait."""
         if self._lane is None:
-            argv = [sys.executable, "-m", "app.kit.picture_worker"]
+            argv = [sys.executable, "-m", "lanescope.app.kit.picture_worker"]
             self._lane = Lane("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)
         return self._lane.submit(
             {"form": drawing.form, "svg": drawing.svg, "scale": drawing.scale, "fonts": drawing.fonts}

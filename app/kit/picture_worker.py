@@ -1,5 +1,5 @@
 """PNG and PDF from SVG, in this process or, run as a program, for a server: a line of JSON in, a line of JSON out, as
-app/gpu/worker.py does.
+app/hardware/worker.py does.
 
 resvg and svg2pdf hold Python's lock as long as they draw, up to seconds: in the server's own process nothing else would
 answer meanwhile. Nothing else of the project is imported here, so that the process stays small.

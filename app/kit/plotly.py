@@ -11,8 +11,8 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from app.kit.assets import IMMUTABLE
-from app.kit.wire import Body
+from lanescope.app.kit.assets import IMMUTABLE
+from lanescope.app.kit.wire import Body
 
 _STYLE = re.compile(rb"""\.textContent='([^'\\]*)'""")
 

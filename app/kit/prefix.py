@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import quote
 
-from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
+from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 
 _LINK = re.compile(r'(\s(?:href|src|action|formaction|poster|data-plotly)=")(/(?!/))')
 

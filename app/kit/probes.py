@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from app.kit.fact import Says, fact
+from lanescope.app.kit.fact import Says, fact
 
 
 @fact

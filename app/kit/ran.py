@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from app.gpu import runs
-from app.kit.fact import Json, Reals, Says, fact, sometimes
-from app.kit.names import Word64, words
+from lanescope.app.hardware import runs
+from lanescope.app.kit.fact import Json, Reals, Says, fact, sometimes
+from lanescope.app.kit.names import Word64, words
 
 if TYPE_CHECKING:
     Backend: TypeAlias = str

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from layouts.errors import LayoutError
+from lanescope.errors import LayoutError
 
 
 class TooOftenError(LayoutError):

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from app.kit.fact import Says, fact
-from app.kit.names import ElementType, Family, Target
-from layouts import catalog
-from layouts.instruction import Instruction
-from layouts.table.umma import VECTOR_WORDS as VECTORS
+from lanescope.app.kit.fact import Says, fact
+from lanescope.app.kit.names import ElementType, Family, Target
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.umma import VECTOR_WORDS as VECTORS
 
 
 @fact

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from layouts.reading import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
+from lanescope.reading import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"

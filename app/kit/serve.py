@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.settings import Settings, variable
+from lanescope.app.kit.settings import Settings, variable
 
 
 def serve(**given: Any) -> None:
@@ -45,7 +45,7 @@ def _run(settings: Settings) -> None:
 
     gc.disable()  # until the server has started (kit/work): what is loaded stays, and looking through it takes 0.2 s
 
-    from app.kit import logs
+    from lanescope.app.kit import logs
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, and shells allow few
@@ -53,7 +53,7 @@ def _run(settings: Settings) -> None:
     # a failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
     uvicorn.run(
-        "app.main:create_app",
+        "lanescope.app.main:create_app",
         factory=True,
         host=settings.host,
         port=settings.port,

@@ -21,15 +21,15 @@ Read = Callable[[Any, str], Any]  # (what was given, the setting's name) → the
 
 
 def _refusal(given: Any, name: str, allowed: str) -> Exception:
-    from layouts.errors import LayoutError  # NumPy comes with it: --help does not wait for that
-    from layouts.reading import shown
+    from lanescope.errors import LayoutError  # NumPy comes with it: --help does not wait for that
+    from lanescope.reading import shown
 
     return LayoutError("bad_setting", f"{name} is '{shown(given)}'.", allowed, name)
 
 
 def _whole(least: int, most: int) -> Read:
     def read(given: Any, name: str) -> int:
-        from layouts.reading import number
+        from lanescope.reading import number
 
         return number(given, name, least, most, "bad_setting")
 
@@ -119,7 +119,7 @@ def tls_files(address: str, *files: str) -> None:
     if any(files) and not address.startswith("tls://"):
         raise _refusal(address, "scheduler", "tls_ca, tls_cert and tls_key are for tls://.")
     if address.startswith("tls://"):
-        from app.kit import tls
+        from lanescope.app.kit import tls
 
         tls.check(*files)
 

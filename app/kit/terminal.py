@@ -57,7 +57,7 @@ def text_of(file: str) -> str:
     """The text of a file, - for standard input; LayoutError where it is none."""
     from pathlib import Path
 
-    from layouts.errors import LayoutError
+    from lanescope.errors import LayoutError
 
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text()
@@ -72,7 +72,7 @@ def text_of(file: str) -> str:
 
 def json_of(file: str) -> dict[str, Any]:
     """The object in a JSON file; LayoutError where it is none."""
-    from layouts.errors import LayoutError
+    from lanescope.errors import LayoutError
 
     try:
         found = json.loads(text_of(file))
@@ -88,7 +88,7 @@ def json_of(file: str) -> dict[str, Any]:
 def print_json(content: Any) -> None:
     import numpy as np
 
-    from app.kit.fact import plain
+    from lanescope.app.kit.fact import plain
 
     def told(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
@@ -121,7 +121,7 @@ def table(head: list[str], rows: list[list[str]]) -> None:
 
 def complete(incomplete: str) -> list[str]:
     """PTX texts for shell completion."""
-    from layouts import catalog
+    from lanescope.ptx import catalog
 
     texts = (text for i in catalog.instructions() for text in (i.ptx, i.ptx.replace(".sync.aligned", "")))
     return [text for text in texts if text.startswith(incomplete)]
@@ -129,8 +129,8 @@ def complete(incomplete: str) -> list[str]:
 
 def form_of(output: str) -> str:
     """The form a file's name asks for."""
-    from app.kit.media import FORMS
-    from layouts.errors import LayoutError
+    from lanescope.app.kit.media import FORMS
+    from lanescope.errors import LayoutError
 
     form = "svg" if output == "-" else output.rpartition(".")[2].lower()
     if form not in FORMS or (output != "-" and "." not in output):
@@ -149,7 +149,7 @@ def load(
     """
     from pathlib import Path
 
-    from layouts.errors import LayoutError
+    from lanescope.errors import LayoutError
 
     try:
         with Path(name).open("rb") as file:
@@ -167,7 +167,7 @@ def load(
 def save(made: bytes, output: str) -> None:
     from pathlib import Path
 
-    from layouts.errors import LayoutError
+    from lanescope.errors import LayoutError
 
     if output == "-":
         sys.stdout.buffer.write(made)
@@ -186,8 +186,8 @@ _NEXT = re.compile(r"[,\s]+(?=[a-z_0-9]+=)")  # a CuTe layout has commas, too, b
 
 def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
     """name=value options as a storage: one an option, or several with commas between them."""
-    from layouts.errors import LayoutError
-    from layouts.reading import shown
+    from lanescope.errors import LayoutError
+    from lanescope.reading import shown
 
     spec: dict[str, str] = {}
     for item in [part for text in items or ["kind=canonical"] for part in _NEXT.split(text)]:

@@ -10,8 +10,8 @@ NAMES = ("tls_ca", "tls_cert", "tls_key")
 
 
 def _refused(name: str, path: str, why: str, allowed: str) -> Exception:
-    from layouts.errors import LayoutError
-    from layouts.reading import shown
+    from lanescope.errors import LayoutError
+    from lanescope.reading import shown
 
     return LayoutError("bad_setting", f"{name} is '{shown(path)}': {why}.", allowed, name)
 

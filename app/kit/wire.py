@@ -14,8 +14,8 @@ import brotli
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.kit.encode import dumps
-from app.kit.picture import Drawing
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.picture import Drawing
 
 SMALLEST_COMPRESSED = 400
 LARGE = 4 << 20  # bytes from which compressing well takes longer than sending
@@ -118,7 +118,7 @@ class Sketch(Response):
 
 
 def picture(made: Any, media_type: str) -> Body | Sketch:
-    """What `app.diagram.forms` made, its drawings left for later."""
+    """What `lanescope.app.diagram.forms` made, its drawings left for later."""
     return Sketch(made, media_type) if isinstance(made, Drawing) else Body(made, media_type)
 
 

@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from app.kit.asgi import ASGIApp, Receive, Scope, Send
-from app.kit.job import GRACE, Job
-from app.kit.picture import Easel
-from app.kit.rate import Rate
-from app.kit.settings import Settings
-from app.kit.wire import Body, Cache, Sketch
-from layouts.errors import LayoutError
+from lanescope.app.kit.asgi import ASGIApp, Receive, Scope, Send
+from lanescope.app.kit.job import GRACE, Job
+from lanescope.app.kit.picture import Easel
+from lanescope.app.kit.rate import Rate
+from lanescope.app.kit.settings import Settings
+from lanescope.app.kit.wire import Body, Cache, Sketch
+from lanescope.errors import LayoutError
 
 Made = TypeVar("Made")
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, drawn, part, query, takes, text
-from app.kit.media import FORMS
-from app.kit.picture import servable
-from app.kit.wire import json_body, picture
-from app.layouts import pictures
-from app.layouts.facts import ConversionFacts, CuteFacts, FeedsFacts, convert_facts, cute_facts, feeds_facts
-from app.layouts.schemas import ConvertBody
-from app.tiles.facts import TritonFacts, TvFacts
-from app.tiles.schemas import TritonBody
+from lanescope.app.kit.api import ApiRoute, Given, drawn, part, query, takes, text
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import servable
+from lanescope.app.kit.wire import json_body, picture
+from lanescope.app.layouts import pictures
+from lanescope.app.layouts.facts import ConversionFacts, CuteFacts, FeedsFacts, convert_facts, cute_facts, feeds_facts
+from lanescope.app.layouts.schemas import ConvertBody
+from lanescope.app.tiles.facts import TritonFacts, TvFacts
+from lanescope.app.tiles.schemas import TritonBody
 
 API = "/api/v1"
 router = APIRouter(route_class=ApiRoute)

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.kit.encode import dumps
-from app.layouts.drawn import WORDS, moves
-from app.tiles import stage
-from app.tiles.copied import BANK_BYTES, BANKS, banked
-from app.tiles.held import Bench, Held, OfCells
-from app.tiles.script import page_data
-from layouts.render.sheet import Sheet, categories
-from layouts.render.tensor import TensorSheet
-from layouts.tiles.convert import Conversion
-from layouts.tiles.shades import Shade
+from lanescope.app.kit.encode import dumps
+from lanescope.app.layouts.drawn import WORDS, moves
+from lanescope.app.tiles import stage
+from lanescope.app.tiles.copied import BANK_BYTES, BANKS, banked
+from lanescope.app.tiles.held import Bench, Held, OfCells
+from lanescope.app.tiles.script import page_data
+from lanescope.render.sheet import Sheet, categories
+from lanescope.render.tensor import TensorSheet
+from lanescope.tiles.convert import Conversion
+from lanescope.tiles.shades import Shade
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from app.layouts.drawn import Picture, picture
-from app.layouts.facts import layout_facts
-from layouts import algebra
-from layouts.cute import CuteLayout
-from layouts.cutecalls import FITTED, OPS, Step, nearest_fits, steps, written
-from layouts.errors import LayoutError
-from layouts.render.sheet import FOLDED, Sheet, together
+from lanescope.app.layouts.drawn import Picture, picture
+from lanescope.app.layouts.facts import layout_facts
+from lanescope.cute import algebra
+from lanescope.cute.calls import FITTED, OPS, Step, nearest_fits, steps, written
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.render.sheet import FOLDED, Sheet, together
 
 Longs = NDArray[np.int64]
 PATH = "/cute"

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.kit.encode import dumps
-from layouts.errors import LayoutError
-from layouts.palette import wheel
-from layouts.reading import choice, name_of, number, shown
-from layouts.render.sheet import Plane, Sheet, drawn
-from layouts.tiles.convert import Conversion
+from lanescope.app.kit.encode import dumps
+from lanescope.errors import LayoutError
+from lanescope.reading import choice, name_of, number, shown
+from lanescope.render.palette import wheel
+from lanescope.render.sheet import Plane, Sheet, drawn
+from lanescope.tiles.convert import Conversion
 
 WORDS = {
     "warp": "warp", "thread": "lane group (lane / 4)", "lane": "thread in group (lane % 4)", "value": "register",

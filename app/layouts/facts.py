@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
-from layouts import cutecalls, tuples
-from layouts.cute import CuteLayout
-from layouts.cutecalls import Step
-from layouts.errors import LayoutError
-from layouts.reading import asked, keys, shown, text
-from layouts.tiles.convert import Access, Conversion, converted
-from layouts.tiles.feeds import Fed, fed
-from layouts.tiles.gluon import TritonLayout, triton_layout
+from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
+from lanescope.cute import calls as cutecalls
+from lanescope.cute import tuples
+from lanescope.cute.calls import Step
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reading import asked, keys, shown, text
+from lanescope.tiles.convert import Access, Conversion, converted
+from lanescope.tiles.feeds import Fed, fed
+from lanescope.triton.gluon import TritonLayout, triton_layout
 
 MOST_INDICES = 1 << 12
 

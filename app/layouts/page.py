@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.kit.api import OffLoop, form_object
-from app.kit.page import page
-from app.kit.work import off_loop
-from app.layouts import cute, triton, tv
+from lanescope.app.kit.api import OffLoop, form_object
+from lanescope.app.kit.page import page
+from lanescope.app.kit.work import off_loop
+from lanescope.app.layouts import cute, triton, tv
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.diagram import forms as diagrams
-from app.diagram.forms import Draw, Made
-from app.kit.encode import dumps
-from app.kit.media import FORMS
-from app.kit.picture import Drawing
-from app.layouts import cute, triton, tv
-from app.layouts.facts import cute_facts
-from app.tiles import copyfigure
-from app.tiles import facts as tiles
-from app.tiles.held import Bench
-from layouts.errors import LayoutError
-from layouts.render.sheet import Sheet, together
+from lanescope.app.diagram import forms as diagrams
+from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing
+from lanescope.app.layouts import cute, triton, tv
+from lanescope.app.layouts.facts import cute_facts
+from lanescope.app.tiles import copyfigure
+from lanescope.app.tiles import facts as tiles
+from lanescope.app.tiles.held import Bench
+from lanescope.errors import LayoutError
+from lanescope.render.sheet import Sheet, together
 
 Parts = list[tuple[Sheet, str, str]]
 LOOKS = {

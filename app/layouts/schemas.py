@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.tiles.schemas import TritonBody
+from lanescope.app.tiles.schemas import TritonBody
 
 
 class ConvertBody(TritonBody):

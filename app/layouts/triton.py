@@ -6,27 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kit import links
-from app.layouts import benched
-from app.layouts.drawn import Look, beside, coloured, default, kept, plane
-from app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
-from app.read.bench import packed, unpacked
-from app.tiles import paper
-from app.tiles.held import Bench
-from app.tiles.stage import LOOK
-from layouts import triton
-from layouts.errors import LayoutError
-from layouts.reader import LONGEST
-from layouts.reader.ttgir import Module, Move, Tensor, Used, module
-from layouts.reading import number
-from layouts.render.sheet import Sheet, memory_sheet, threads_sheet, together
-from layouts.render.tensor import TensorSheet, tensor_sheet
-from layouts.tiles.convert import converted
-from layouts.tiles.feeds import fed
-from layouts.tiles.gluon import TritonLayout, triton_layout
-from layouts.tiles.same import as_cute
-from layouts.triton.tensor import COLUMNS
-from layouts.triton.tensor import held as held_lanes
+from lanescope import triton
+from lanescope.app.kit import links
+from lanescope.app.layouts import benched
+from lanescope.app.layouts.drawn import Look, beside, coloured, default, kept, plane
+from lanescope.app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
+from lanescope.app.read.bench import packed, unpacked
+from lanescope.app.tiles import paper
+from lanescope.app.tiles.held import Bench
+from lanescope.app.tiles.stage import LOOK
+from lanescope.errors import LayoutError
+from lanescope.reader import LONGEST
+from lanescope.reader.ttgir import Module, Move, Tensor, Used, module
+from lanescope.reading import number
+from lanescope.render.sheet import Sheet, memory_sheet, threads_sheet, together
+from lanescope.render.tensor import TensorSheet, tensor_sheet
+from lanescope.tiles.convert import converted
+from lanescope.tiles.feeds import fed
+from lanescope.tiles.same import as_cute
+from lanescope.triton.gluon import TritonLayout, triton_layout
+from lanescope.triton.tensor import COLUMNS
+from lanescope.triton.tensor import held as held_lanes
 
 PATH = "/layouts/triton"
 LONGEST_ADDRESS = 7 << 10

@@ -11,23 +11,23 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from app.layouts import benched
-from app.layouts.drawn import Look, beside, coloured, default, kept, plane
-from app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
-from app.tiles import paper
-from app.tiles.held import Bench
-from app.tiles.stage import LOOK
-from layouts import algebra
-from layouts.cute import CuteLayout
-from layouts.cutetext import cxx, python, read_coordinate, read_layout
-from layouts.errors import LayoutError
-from layouts.linear import Linear, from_cute
-from layouts.reading import number, shown
-from layouts.render.sheet import Plane, Sheet, threads_sheet, together
-from layouts.tiles.convert import Conversion, moved
-from layouts.tiles.feeds import fed
-from layouts.tiles.tv import elements, slice_of
-from layouts.tuples import compact
+from lanescope.app.layouts import benched
+from lanescope.app.layouts.drawn import Look, beside, coloured, default, kept, plane
+from lanescope.app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
+from lanescope.app.tiles import paper
+from lanescope.app.tiles.held import Bench
+from lanescope.app.tiles.stage import LOOK
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import cxx, python, read_coordinate, read_layout
+from lanescope.cute.tuples import compact
+from lanescope.errors import LayoutError
+from lanescope.reading import number, shown
+from lanescope.render.sheet import Plane, Sheet, threads_sheet, together
+from lanescope.tiles.convert import Conversion, moved
+from lanescope.tiles.feeds import fed
+from lanescope.tiles.tv import elements, slice_of
+from lanescope.triton.linear import Linear, from_cute
 
 Longs = NDArray[np.int64]
 PATH = "/layouts/tv"

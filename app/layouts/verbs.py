@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, given, print_json, sizes
+from lanescope.app.kit.terminal import AsJson, given, print_json, sizes
 
 Layout = Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedLayout(…).")]
 Shape = Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")]
@@ -20,7 +20,7 @@ def cute(
     as_json: AsJson = False,
 ) -> None:
     """CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce, slices."""
-    from app.layouts import facts
+    from lanescope.app.layouts import facts
 
     found = facts.cute_facts(expression)
     if as_json:
@@ -48,7 +48,7 @@ def convert(
     as_json: AsJson = False,
 ) -> None:
     """What a conversion between two of Triton's layouts moves. Exit status 1 where elements change their thread."""
-    from app.layouts import facts
+    from lanescope.app.layouts import facts
 
     found = facts.convert_facts(_body(text=layout, to=to, shape=shape, element_bits=element_bits))
     if as_json:
@@ -70,7 +70,7 @@ def convert(
 @app.command("feeds")
 def feeds(layout: Layout, shape: Shape = "", element_bits: Bits = "", as_json: AsJson = False) -> None:
     """The operands of mma and wgmma that a layout of threads already is. Exit status 1 where there is none."""
-    from app.layouts import facts
+    from lanescope.app.layouts import facts
 
     found = facts.feeds_facts(_body(text=layout, shape=shape, element_bits=element_bits))
     if as_json:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.kit import links
-from layouts import catalog
-from layouts.instruction import WARP
-from layouts.linear import Linear
-from layouts.tiles.feeds import Fed
+from lanescope.app.kit import links
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import WARP
+from lanescope.tiles.feeds import Fed
+from lanescope.triton.linear import Linear
 
 WAYS = {
     "same": ("Nothing moves", "Every register of the second layout is the same register of the first."),

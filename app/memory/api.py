@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, part, query, takes, typed
-from app.kit.api import word as word_of
-from app.kit.wire import json_body
-from app.memory import descriptors, facts
-from app.memory.descriptors import Decoded, Encoded, Reads, Verified
-from app.memory.schemas import EncodeBody, ReadsBody, VerifyBody
-from layouts.table import descriptors as descriptor_formats
+from lanescope.app.kit.api import ApiRoute, Given, part, query, takes, typed
+from lanescope.app.kit.api import word as word_of
+from lanescope.app.kit.wire import json_body
+from lanescope.app.memory import descriptors, facts
+from lanescope.app.memory.descriptors import Decoded, Encoded, Reads, Verified
+from lanescope.app.memory.schemas import EncodeBody, ReadsBody, VerifyBody
+from lanescope.ptx.table import descriptors as descriptor_formats
 
 FORMATS = tuple(row.name for row in descriptor_formats.FORMATS)
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)

@@ -7,18 +7,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from app.kit import links
-from app.kit.fact import Json
-from app.memory.choices import of_look
-from app.memory.options import LOOK
-from app.memory.tiles import LABELLED, Look, look_of, tile_figure
-from layouts.errors import LayoutError
-from layouts.reading import number
-from layouts.render.svg import svg
-from layouts.swizzle import BY_WIDTH, Mode, mode
-from layouts.table.descriptors import WGMMA
-from layouts.tile_map import DOWN, NUMBERS, UNITS, strides
-from layouts.tiling import DEFAULT_ORDER, Tile
+from lanescope.app.kit import links
+from lanescope.app.kit.fact import Json
+from lanescope.app.memory.choices import of_look
+from lanescope.app.memory.options import LOOK
+from lanescope.app.memory.tiles import LABELLED, Look, look_of, tile_figure
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.reading import number
+from lanescope.render.svg import svg
+from lanescope.shared.swizzle import BY_WIDTH, Mode, mode
+from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, strides
+from lanescope.shared.tiling import DEFAULT_ORDER, Tile
 
 BITS = (16, 8, 32)
 # (major, mode, mn, k) in 16-bit elements: a tile for each of the four meanings of LBO and SBO.

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kit import links
-from app.kit.labels import LABELS
-from app.memory.options import LOOK
-from app.memory.presets import thumbnail
-from layouts.descriptor import View
-from layouts.errors import LayoutError
-from layouts.swizzle import mode
-from layouts.tiling import DEFAULT_ORDER, Tile
+from lanescope.app.kit import links
+from lanescope.app.kit.labels import LABELS
+from lanescope.app.memory.options import LOOK
+from lanescope.app.memory.presets import thumbnail
+from lanescope.descriptor.matrix import View
+from lanescope.errors import LayoutError
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import DEFAULT_ORDER, Tile
 
 Asked = dict[str, str]
 

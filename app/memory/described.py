@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from app.kit.fact import Says, fact
-from app.kit.names import Major, SwizzleMode, Word64
-from app.memory.storage import stored_so
-from layouts.describing import Described, describe
-from layouts.descriptor import START
-from layouts.errors import LayoutError
-from layouts.storage import UNITS
+from lanescope.app.kit.fact import Says, fact
+from lanescope.app.kit.names import Major, SwizzleMode, Word64
+from lanescope.app.memory.storage import stored_so
+from lanescope.descriptor.describing import Described, describe
+from lanescope.descriptor.matrix import START
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import UNITS
 
 
 @fact

@@ -10,27 +10,29 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from app.kit.fact import AsGiven, Integers, Json, Numbers, Says, fact, sometimes
-from app.kit.names import FormatName, SwizzleMode, Word64
-from app.memory.described import DescribedTile, described
-from app.memory.facts import MAJORS
-from layouts import case, catalog, idesc, umma
-from layouts import descriptor as desc
-from layouts.bits import hex_word
-from layouts.descriptor import Descriptor, Notice, View
-from layouts.errors import LayoutError
-from layouts.expression import LONGEST, Note
-from layouts.fits import fits
-from layouts.format import Format
-from layouts.idesc import Idesc
-from layouts.reader.code.words import built_word
-from layouts.reading import choice, keys, number, table
-from layouts.render.descriptor import code
-from layouts.spelling import read_word
-from layouts.storage import HINT as STORAGE_HINT
-from layouts.storage import storage
-from layouts.table.descriptors import WGMMA, format_of
-from layouts.verify import Mismatch, Verdict, verify
+from lanescope.app.kit.fact import AsGiven, Integers, Json, Numbers, Says, fact, sometimes
+from lanescope.app.kit.names import FormatName, SwizzleMode, Word64
+from lanescope.app.memory.described import DescribedTile, described
+from lanescope.app.memory.facts import MAJORS
+from lanescope.bits import hex_word
+from lanescope.blackwell import idesc, umma
+from lanescope.blackwell.idesc import Idesc
+from lanescope.cxx.expression import LONGEST, Note
+from lanescope.descriptor import case
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.fits import fits
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import Descriptor, Notice, View
+from lanescope.descriptor.spelling import read_word
+from lanescope.descriptor.verify import Mismatch, Verdict, verify
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import WGMMA, format_of
+from lanescope.reader.code.words import built_word
+from lanescope.reading import choice, keys, number, table
+from lanescope.render.descriptor import code
+from lanescope.shared.storage import HINT as STORAGE_HINT
+from lanescope.shared.storage import storage
 
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
@@ -188,8 +190,8 @@ def form_of(given: Mapping[str, object]) -> Format:
 
 
 def parse_descriptor(given: object, form: Format = WGMMA) -> Descriptor:
-    """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one
-    (layouts.reader.code.words).
+    """A descriptor from any spelling of 64 bits (lanescope.descriptor.spelling), or from code that builds one
+    (lanescope.reader.code.words).
     """
     return read_descriptor(given, None, form)[0]
 

@@ -8,25 +8,26 @@ from math import lcm
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kit import links
-from app.kit.encode import dumps
-from app.memory import descriptors as memory
-from app.memory.described import DescribedTile, described
-from app.memory.options import VERDICT, VERDICT_FORMS
-from app.memory.presets import PRESETS, Asked, asked_of, first_k, preset_of, thumbnail
-from app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
-from app.memory.tile import product
-from layouts import causes, umma
-from layouts import descriptor as desc
-from layouts.descriptor import Addresses, Descriptor, View
-from layouts.errors import LayoutError
-from layouts.format import Format
-from layouts.reading import PATTERN, listed, number
-from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
-from layouts.storage import Storage, storage
-from layouts.table.descriptors import USUAL
-from layouts.tiling import Tile
-from layouts.verify import Verdict
+from lanescope.app.kit import links
+from lanescope.app.kit.encode import dumps
+from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.described import DescribedTile, described
+from lanescope.app.memory.options import VERDICT, VERDICT_FORMS
+from lanescope.app.memory.presets import PRESETS, Asked, asked_of, first_k, preset_of, thumbnail
+from lanescope.app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
+from lanescope.app.memory.tile import product
+from lanescope.blackwell import umma
+from lanescope.descriptor import causes
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import Addresses, Descriptor, View
+from lanescope.descriptor.verify import Verdict
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import USUAL
+from lanescope.reading import PATTERN, listed, number
+from lanescope.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.tiling import Tile
 
 VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
 

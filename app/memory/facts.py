@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from app.kit.fact import Integers, Json, Numbers, Says, fact
-from app.kit.names import Major, Order, SwizzleMode, Word64
-from layouts import descriptor as desc
-from layouts import slices, tiling, tma
-from layouts.descriptor import View
-from layouts.errors import LayoutError
-from layouts.format import Format
-from layouts.reading import asked, choice, number
-from layouts.swizzle import NAMES, Mode
-from layouts.table.descriptors import BASE32B, FORMATS, WGMMA, format_of
-from layouts.tiling import DEFAULT_ORDER
+from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact
+from lanescope.app.kit.names import Major, Order, SwizzleMode, Word64
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import View
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import BASE32B, FORMATS, WGMMA, format_of
+from lanescope.reading import asked, choice, number
+from lanescope.shared import slices, tiling, tma
+from lanescope.shared.swizzle import NAMES, Mode
+from lanescope.shared.tiling import DEFAULT_ORDER
 
 TILE_FIELDS = {
     "element_bits": "16",

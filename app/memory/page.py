@@ -9,20 +9,20 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.kit import links
-from app.kit.api import Given, OffLoop
-from app.kit.page import page
-from app.kit.wire import json_body
-from app.memory import atoms as atom_views
-from app.memory import descriptors as memory
-from app.memory import tile
-from app.memory.editor import page_context, reading_word
-from app.read import bench
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.format import Format
-from layouts.reading import keys, number
-from layouts.table.descriptors import FORMATS, USUAL
+from lanescope.app.kit import links
+from lanescope.app.kit.api import Given, OffLoop
+from lanescope.app.kit.page import page
+from lanescope.app.kit.wire import json_body
+from lanescope.app.memory import atoms as atom_views
+from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory import tile
+from lanescope.app.memory.editor import page_context, reading_word
+from lanescope.app.read import bench
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import FORMATS, USUAL
+from lanescope.reading import keys, number
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

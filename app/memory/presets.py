@@ -1,7 +1,7 @@
 """How tiles are commonly stored: one row a preset, from which the page, its thumbnails and its tests derive.
 
-Sizes and order are those of CUTLASS's sm90 collectives (layouts.tiling.DEFAULT_ORDER); what a preset cannot know, the
-swizzle and the first byte, is taken from the word, and the page says so. No framework.
+Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER); what a preset cannot
+know, the swizzle and the first byte, is taken from the word, and the page says so. No framework.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from layouts.descriptor import Descriptor, View
-from layouts.storage import storage
-from layouts.swizzle import Mode, mode
-from layouts.tiling import Tile
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import Mode, mode
+from lanescope.shared.tiling import Tile
 
 Spec = dict[str, str]
 DEPTH = 128  # bytes of K that a stage of the collectives holds: one row of the widest swizzle

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from app.kit.fact import GIVEN
-from app.kit.names import FormatName, Major, Order, SwizzledBy, SwizzleMode, words
-from app.kit.schemas import Closed, Number, PtxText
-from layouts import cute
-from layouts.expression import LONGEST
-from layouts.storage import UNITS
+from lanescope.app.kit.fact import GIVEN
+from lanescope.app.kit.names import FormatName, Major, Order, SwizzledBy, SwizzleMode, words
+from lanescope.app.kit.schemas import Closed, Number, PtxText
+from lanescope.cute import layout as cute
+from lanescope.cxx.expression import LONGEST
+from lanescope.shared.storage import UNITS
 
 if TYPE_CHECKING:
     Unit: TypeAlias = str

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from layouts.storage import KEYS, UNITS
-from layouts.swizzle import BY_WIDTH
-from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
+from lanescope.shared.storage import KEYS, UNITS
+from lanescope.shared.swizzle import BY_WIDTH
+from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 # The storage of the verifier's form: query name → default. `kind` chooses which of them are read.
 STORAGE = {
@@ -41,7 +41,7 @@ WORDS = {
 USED = {kind: tuple(name for name in names if name not in ("element_bits", "major")) for kind, names in KEYS.items()}
 
 
-# What the forms say of the order of the atoms; "" is the engine's default, layouts.tiling.DEFAULT_ORDER.
+# What the forms say of the order of the atoms; "" is the engine's default, lanescope.shared.tiling.DEFAULT_ORDER.
 ORDERS = {"": "CUTLASS's order", "mn": "M or N", "k": "K"}
 
 

@@ -10,25 +10,26 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kernel import facts as programs
-from app.kit import links
-from app.kit.encode import dumps
-from app.memory import choices
-from app.memory import facts as memory
-from app.memory.options import LOOK
-from app.memory.storage import ORDERS
-from app.memory.tiles import LABELLED, LOOKS, Look, look_of, numbered, tile_figure
-from layouts import catalog, idesc
-from layouts.descriptor import WGMMA
-from layouts.errors import LayoutError
-from layouts.format import Format
-from layouts.render.svg import svg
-from layouts.slices import stride_words
-from layouts.table.descriptors import FORMATS
-from layouts.table.kinds import ALONE
-from layouts.tile_map import DOWN, TileMap, strides
-from layouts.tiling import Tile
-from layouts.view import Panel
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kit import links
+from lanescope.app.kit.encode import dumps
+from lanescope.app.memory import choices
+from lanescope.app.memory import facts as memory
+from lanescope.app.memory.options import LOOK
+from lanescope.app.memory.storage import ORDERS
+from lanescope.app.memory.tiles import LABELLED, LOOKS, Look, look_of, numbered, tile_figure
+from lanescope.blackwell import idesc
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import WGMMA
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.kinds import ALONE
+from lanescope.render.svg import svg
+from lanescope.render.view import Panel
+from lanescope.shared.slices import stride_words
+from lanescope.shared.tile_map import DOWN, TileMap, strides
+from lanescope.shared.tiling import Tile
 
 
 def context(query: Mapping[str, str]) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from app.memory.options import LOOK
-from layouts.banks import banks_of
-from layouts.errors import LayoutError
-from layouts.tile_map import DOWN, NUMBERS, UNITS, Stride, TileMap, strides
-from layouts.tiling import Tile
-from layouts.view import Figure, Panel
+from lanescope.app.memory.options import LOOK
+from lanescope.errors import LayoutError
+from lanescope.render.view import Figure, Panel
+from lanescope.shared.banks import banks_of
+from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, Stride, TileMap, strides
+from lanescope.shared.tiling import Tile
 
 SHOWN = ("both", "tile", "memory")
 LABELLED = 2200  # cells of a picture that are still numbered

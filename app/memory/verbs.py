@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, form_of, given, print_json, save, storage_of, storage_option, verbs, warn
-from app.memory.options import LOOK
+from lanescope.app.kit.terminal import AsJson, form_of, given, print_json, save, storage_of, storage_option, verbs, warn
+from lanescope.app.memory.options import LOOK
 
 if TYPE_CHECKING:
-    from app.memory.descriptors import Fit, Verified
+    from lanescope.app.memory.descriptors import Fit, Verified
 
 app, descriptor_app = verbs("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
@@ -29,11 +29,11 @@ def descriptor_decode(
     as_json: AsJson = False,
 ) -> None:
     """A descriptor's fields and what to check about them."""
-    from app.memory import descriptors as memory
+    from lanescope.app.memory import descriptors as memory
 
     form = memory.form_of({"format": format} if format else {})
     if output:
-        from app.diagram import forms as pictures
+        from lanescope.app.diagram import forms as pictures
 
         read = memory.parse_descriptor(word, form)
         return save(pictures.descriptor(form_of(output), read, {"theme": theme})[0], output)
@@ -59,7 +59,7 @@ def descriptor_encode(
     as_json: AsJson = False,
 ) -> None:
     """A descriptor from byte amounts."""
-    from app.memory import descriptors as memory
+    from lanescope.app.memory import descriptors as memory
 
     asked = {
         "start_address": start_address,
@@ -100,7 +100,7 @@ def descriptor_verify(
     """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no
     storage is given.
     """
-    from app.memory import descriptors as memory
+    from lanescope.app.memory import descriptors as memory
 
     asked: dict[str, object] = {
         "descriptor": word,
@@ -116,7 +116,7 @@ def descriptor_verify(
         asked["storage"] = storage_of(storage, read_as)
     result = memory.verify_facts(asked)
     if output:
-        from app.diagram import verdicts
+        from lanescope.app.diagram import verdicts
 
         save(verdicts.drawn(form_of(output), asked, {"theme": theme})[0], output)
     if as_json:
@@ -128,8 +128,8 @@ def descriptor_verify(
 
 
 def _print_verdict(result: Verified) -> None:
-    from app.memory.described import lines
-    from layouts.causes import title
+    from lanescope.app.memory.described import lines
+    from lanescope.descriptor.causes import title
 
     if result.verdict == "unknown":
         _print_fits(result.fits or [])
@@ -190,7 +190,7 @@ def smem(
     as_json: AsJson = False,
 ) -> None:
     """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
-    from app.memory import facts as memory
+    from lanescope.app.memory import facts as memory
 
     asked = ({"format": format} if format else {}) | {
         "element_bits": element_bits,
@@ -203,7 +203,7 @@ def smem(
         "base": base,
     }
     if output:
-        from app.diagram import forms as pictures
+        from lanescope.app.diagram import forms as pictures
 
         looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
         return save(pictures.tile(form_of(output), given(asked | looks))[0], output)

@@ -7,13 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Ptx, query, text, typed
-from app.kit.schemas import NumberText
-from app.kit.wire import json_body
-from app.metadata import order
-from app.metadata.facts import Metadata, metadata_facts
-from app.metadata.order import MetadataOrder
-from layouts import catalog, reading
+from lanescope import reading
+from lanescope.app.kit.api import ApiRoute, Ptx, query, text, typed
+from lanescope.app.kit.schemas import NumberText
+from lanescope.app.kit.wire import json_body
+from lanescope.app.metadata import order
+from lanescope.app.metadata.facts import Metadata, metadata_facts
+from lanescope.app.metadata.order import MetadataOrder
+from lanescope.ptx import catalog
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

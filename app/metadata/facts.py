@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from app.kit.fact import ByThread, Says, fact
-from app.kit.names import Word32
-from layouts import reading
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.metadata import FIRST
-from layouts.view import Grid
+from lanescope import reading
+from lanescope.app.kit.fact import ByThread, Says, fact
+from lanescope.app.kit.names import Word32
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.metadata import FIRST
+from lanescope.render.view import Grid
 
 
 @fact

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from app.kit.fact import Integers, Json, Numbers, Says, fact
-from layouts import compressed
-from layouts.compressed import Written
-from layouts.reading import asked, keys, number
-from layouts.render.scaling import metadata
-from layouts.table.compressed import OPCODES, ORDERS
+from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact
+from lanescope.ptx import compressed
+from lanescope.ptx.compressed import Written
+from lanescope.ptx.table.compressed import OPCODES, ORDERS
+from lanescope.reading import asked, keys, number
+from lanescope.render.scaling import metadata
 
 # parameter → (the words it may be; what it is; its default).
 ASKED: dict[str, tuple[tuple[str, ...], str, str]] = {

@@ -7,13 +7,14 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.instruction import words
-from app.kit.api import OffLoop
-from app.kit.page import form_page, page
-from app.metadata import order
-from app.metadata.facts import dense_cells, metadata_facts, stored_cells
-from layouts import catalog, reading
-from layouts.errors import LayoutError
+from lanescope import reading
+from lanescope.app.instruction import words
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import form_page, page
+from lanescope.app.metadata import order
+from lanescope.app.metadata.facts import dense_cells, metadata_facts, stored_cells
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

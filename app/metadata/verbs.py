@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, given, print_json, verbs
+from lanescope.app.kit.terminal import AsJson, given, print_json, verbs
 
 SHOWN = 4  # words from the one that is looked at, either way, itself counted
 app, metadata_app = verbs("metadata", "Sparsity metadata in global memory.")
@@ -26,7 +26,7 @@ def order(
     as_json: AsJson = False,
 ) -> None:
     """Sparsity metadata in the order that CUTLASS's compressors write: the word and bits of one group."""
-    from app.metadata import order as facts
+    from lanescope.app.metadata import order as facts
 
     asked = given(
         {"opcode": opcode, "element": element, "rows": rows, "k": k, "tile_k": tile_k, "row": row, "group": group}

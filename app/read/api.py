@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.wire import json_body
-from app.read.facts import Reading
-from app.read.schemas import ReadBody
-from app.read.whole import whole
-from layouts import reading
-from layouts.reader import LONGEST
+from lanescope import reading
+from lanescope.app.kit.api import ApiRoute, Given, takes
+from lanescope.app.kit.wire import json_body
+from lanescope.app.read.facts import Reading
+from lanescope.app.read.schemas import ReadBody
+from lanescope.app.read.whole import whole
+from lanescope.reader import LONGEST
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

@@ -10,15 +10,25 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kit import links
-from app.memory.storage import stored_so
-from app.read.facts import BenchAssumed, BenchCause, BenchFacts, BenchOperand, BenchPiece, BenchSlice, BenchStep
-from layouts import catalog, causes, workbench
-from layouts.case import Diagnosis
-from layouts.errors import LayoutError
-from layouts.reader import LONGEST, statements
-from layouts.workbench import Bench, Operand, Piece, Step
-from layouts.workbench.said import holds
+from lanescope import workbench
+from lanescope.app.kit import links
+from lanescope.app.memory.storage import stored_so
+from lanescope.app.read.facts import (
+    BenchAssumed,
+    BenchCause,
+    BenchFacts,
+    BenchOperand,
+    BenchPiece,
+    BenchSlice,
+    BenchStep,
+)
+from lanescope.descriptor import causes
+from lanescope.descriptor.case import Diagnosis
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader import LONGEST, statements
+from lanescope.workbench import Bench, Operand, Piece, Step
+from lanescope.workbench.said import holds
 
 FAR = 64  # columns that the card of a text surely shows
 LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from layouts import cute
-from layouts.errors import LayoutError
-from layouts.tiles.copy import tiled_copy
-from layouts.tiles.draw import tile_svg
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.mma import TileOperand, tiled_mma
-from layouts.tiles.tv import tv
-from layouts.tiles.umma import TiledUmma
+from lanescope.cute import layout as cute
+from lanescope.errors import LayoutError
+from lanescope.tiles.copy import tiled_copy
+from lanescope.tiles.draw import tile_svg
+from lanescope.tiles.mma import TileOperand, tiled_mma
+from lanescope.tiles.tv import tv
+from lanescope.tiles.umma import TiledUmma
+from lanescope.triton.gluon import triton_layout
 
 MOST = 16  # rows and columns that are shown
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from app.kit.fact import AsGiven, Says, fact, sometimes
-from app.kit.names import Word64
+from lanescope.app.kit.fact import AsGiven, Says, fact, sometimes
+from lanescope.app.kit.names import Word64
 
 Kind = Literal[
     "instruction",

@@ -8,18 +8,18 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.kit.api import OffLoop, form_object
-from app.kit.page import page
-from app.kit.rows import named, product
-from app.kit.wire import json_body
-from app.kit.work import off_loop
-from app.layouts import triton
-from app.read import bench, draw, reading
-from app.read.facts import Reading
-from app.read.whole import whole
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.reader.ttgir import module
+from lanescope.app.kit.api import OffLoop, form_object
+from lanescope.app.kit.page import page
+from lanescope.app.kit.rows import named, product
+from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.work import off_loop
+from lanescope.app.layouts import triton
+from lanescope.app.read import bench, draw, reading
+from lanescope.app.read.facts import Reading
+from lanescope.app.read.whole import whole
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader.ttgir import module
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 LABEL_OF = {

@@ -8,21 +8,24 @@ from math import prod
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from app.catalogue import search, topics
-from app.kit import links
-from app.kit.fact import extended
-from app.kit.menus import MENUS
-from app.memory.described import described, link_at
-from app.read.facts import Meaning, Reading
-from app.read.languages import in_english
-from layouts import catalog, cutecalls, pasted, reader, tmem
-from layouts.describing import describe
-from layouts.errors import LayoutError
-from layouts.reader import printed
-from layouts.reader.code.words import built_word
-from layouts.reader.found import Found
-from layouts.reading import shown
-from layouts.tma import WIDTHS
+from lanescope import reader
+from lanescope.app.catalogue import search, topics
+from lanescope.app.kit import links
+from lanescope.app.kit.fact import extended
+from lanescope.app.kit.menus import MENUS
+from lanescope.app.memory.described import described, link_at
+from lanescope.app.read.facts import Meaning, Reading
+from lanescope.app.read.languages import in_english
+from lanescope.blackwell import tmem
+from lanescope.cute import calls as cutecalls
+from lanescope.descriptor.describing import describe
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader import pasted, printed
+from lanescope.reader.code.words import built_word
+from lanescope.reader.found import Found
+from lanescope.reading import shown
+from lanescope.shared.tma import WIDTHS
 
 MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
 MOST_NAMED = 4096  # characters of a text that is looked for names of pages

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.kit.schemas import Closed
-from layouts.reader import LONGEST
+from lanescope.app.kit.schemas import Closed
+from lanescope.reader import LONGEST
 
 
 class ReadBody(Closed):

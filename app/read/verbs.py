@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json, text_of
+from lanescope.app.kit.terminal import AsJson, print_json, text_of
 
 if TYPE_CHECKING:
-    from app.read.facts import BenchFacts, BenchOperand, BenchStep
+    from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep
 
 LONGEST_LINK = 160  # characters of a link that is printed
 app = typer.Typer(rich_markup_mode=None)
@@ -27,9 +27,9 @@ def read(
     together. Exit status 1 where it is unknown, where ptxas refuses a line, where there is no verdict, and where a
     descriptor reads the wrong bytes.
     """
-    from app.memory.described import lines
-    from app.read.whole import whole
-    from layouts.errors import LayoutError
+    from lanescope.app.memory.described import lines
+    from lanescope.app.read.whole import whole
+    from lanescope.errors import LayoutError
 
     text = text_of(file)
     for pair in assume or ():
@@ -59,7 +59,7 @@ def read(
 
 def _short(link: str, text: str) -> str:
     """A link that a line of a terminal holds: the text's own page with the text packed; "" where that is long, too."""
-    from app.read.bench import packed
+    from lanescope.app.read.bench import packed
 
     if len(link) > LONGEST_LINK and link.startswith("/read?"):
         link = f"/read?z={packed(text)}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from app.read import bench
-from app.read.facts import Reading
-from app.read.reading import read
-from layouts.errors import LayoutError
-from layouts.reading import nearest, shown
+from lanescope.app.read import bench
+from lanescope.app.read.facts import Reading
+from lanescope.app.read.reading import read
+from lanescope.errors import LayoutError
+from lanescope.reading import nearest, shown
 
 
 def whole(text: str, given: Mapping[str, str]) -> Reading:

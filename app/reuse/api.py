@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, text
-from app.kit.asked import instruction
-from app.kit.schemas import PTX, NumberText
-from app.kit.wire import json_body
-from app.reuse.facts import Reuse, reuse_facts
+from lanescope.app.kit.api import ApiRoute, text
+from lanescope.app.kit.asked import instruction
+from lanescope.app.kit.schemas import PTX, NumberText
+from lanescope.app.kit.wire import json_body
+from lanescope.app.reuse.facts import Reuse, reuse_facts
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

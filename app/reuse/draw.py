@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.kit.draw import marked
-from app.reuse.facts import Reuse
-from layouts.instruction import Instruction
-from layouts.palette import MOVED, RIGHT
-from layouts.view import Grid
+from lanescope.app.kit.draw import marked
+from lanescope.app.reuse.facts import Reuse
+from lanescope.ptx.instruction import Instruction
+from lanescope.render.palette import MOVED, RIGHT
+from lanescope.render.view import Grid
 
 
 def reuse_svg(second: Instruction, facts: Reuse) -> str:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from app.kit.fact import ByThread, Says, fact
-from layouts import reading
-from layouts.instruction import Instruction
-from layouts.render.reuse import code, conversion
-from layouts.reuse import reuse
+from lanescope import reading
+from lanescope.app.kit.fact import ByThread, Says, fact
+from lanescope.ptx.instruction import Instruction
+from lanescope.render.reuse import code, conversion
+from lanescope.tiles.reuse import reuse
 
 FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 

@@ -7,13 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.kit import links
-from app.kit.api import OffLoop
-from app.kit.asked import instruction
-from app.kit.page import page
-from app.reuse.draw import reuse_svg
-from app.reuse.facts import FLASH, reuse_facts
-from layouts.errors import LayoutError
+from lanescope.app.kit import links
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.asked import instruction
+from lanescope.app.kit.page import page
+from lanescope.app.reuse.draw import reuse_svg
+from lanescope.app.reuse.facts import FLASH, reuse_facts
+from lanescope.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.gpu import runs
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.wire import json_body
-from app.kit.work import off_loop
-from app.runs.facts import GpuStatus, RunAnswer
-from app.runs.hardware import hardware, status
-from app.runs.schemas import RunBody
+from lanescope.app.hardware import runs
+from lanescope.app.kit.api import ApiRoute, Given, takes
+from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.work import off_loop
+from lanescope.app.runs.facts import GpuStatus, RunAnswer
+from lanescope.app.runs.hardware import hardware, status
+from lanescope.app.runs.schemas import RunBody
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

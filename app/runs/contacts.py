@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from app.kit.settings import rows, tls_files, variable
-from app.kit.settings import scheduler as address_of
+from lanescope.app.kit.settings import rows, tls_files, variable
+from lanescope.app.kit.settings import scheduler as address_of
 
 if TYPE_CHECKING:
-    from app.gpu.contact import Tls
-    from app.gpu.fleet import Fleet
+    from lanescope.app.hardware.contact import Tls
+    from lanescope.app.hardware.fleet import Fleet
 
 NAMES = ("tls_ca", "tls_cert", "tls_key")
 _SAYS = {name: says for name, _, says in rows()}
@@ -39,7 +39,7 @@ class Contact:
     @property
     def tls(self) -> Tls:
         """The files, as a connection takes them."""
-        from app.gpu.contact import Tls
+        from lanescope.app.hardware.contact import Tls
 
         return Tls(*self.files)
 
@@ -79,7 +79,7 @@ def contacts(*names: str) -> Callable[[Verb], Verb]:
 @contextmanager
 def asked(contact: Contact) -> Iterator[Fleet]:
     """A fleet, for as long as a verb asks it."""
-    from app.gpu.fleet import Fleet
+    from lanescope.app.hardware.fleet import Fleet
 
     found = Fleet(contact.checked().scheduler, contact.tls)
     try:

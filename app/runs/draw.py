@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.kit.draw import drawn
-from app.kit.ran import MmaRan
-from app.runs.facts import DescriptorRan, FragmentRan, RunAnswer
+from lanescope.app.kit.draw import drawn
+from lanescope.app.kit.ran import MmaRan
+from lanescope.app.runs.facts import DescriptorRan, FragmentRan, RunAnswer
 
 Array = NDArray[Any]
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from app.gpu import jobs, runs
-from app.gpu.evidence import PARTS, Row, summary
-from app.gpu.members import Member
-from app.gpu.pieces import Contradiction, contradictions
-from app.kit.fact import Integers, Json, OneOf, Says, fact, sometimes
-from app.kit.names import AccessName, Major, Word64, words
-from app.kit.ran import Architecture, Backend, Device, MmaRan, Ran, WorkerName, ran_by, ran_mma
-from layouts import catalog
-from layouts.errors import LayoutError
+from lanescope.app.hardware import jobs, runs
+from lanescope.app.hardware.evidence import PARTS, Row, summary
+from lanescope.app.hardware.members import Member
+from lanescope.app.hardware.pieces import Contradiction, contradictions
+from lanescope.app.kit.fact import Integers, Json, OneOf, Says, fact, sometimes
+from lanescope.app.kit.names import AccessName, Major, Word64, words
+from lanescope.app.kit.ran import Architecture, Backend, Device, MmaRan, Ran, WorkerName, ran_by, ran_mma
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 
 ByThread = Annotated[Any, Integers(2, "[thread][value]")]
 DeviceNumber = Annotated[int, Says("The CUDA device's number.")]

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.gpu.contact import Tls
-from app.gpu.device import architecture
-from app.gpu.fleet import Fleet
-from app.gpu.pool import Pool
-from app.kit.ran import Device
-from app.kit.settings import Settings
-from app.runs.facts import Devices, FleetStatus, GpuStatus, Recent, RunAnswer, answer, fleet_of
-from layouts.errors import LayoutError
+from lanescope.app.hardware.contact import Tls
+from lanescope.app.hardware.device import architecture
+from lanescope.app.hardware.fleet import Fleet
+from lanescope.app.hardware.pool import Pool
+from lanescope.app.kit.ran import Device
+from lanescope.app.kit.settings import Settings
+from lanescope.app.runs.facts import Devices, FleetStatus, GpuStatus, Recent, RunAnswer, answer, fleet_of
+from lanescope.errors import LayoutError
 
 NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
 KNOWN_SECONDS = 60.0

@@ -7,21 +7,22 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.gpu import runs
-from app.gpu.evidence import PARTS
-from app.kernel import facts as programs
-from app.kit.api import OffLoop
-from app.kit.errors import status_of
-from app.kit.fact import plain
-from app.kit.page import page
-from app.kit.ran import MmaRan
-from app.kit.work import off_loop
-from app.runs import draw as run_views
-from app.runs.facts import apart, table
-from app.runs.hardware import hardware, status
-from layouts import banks, catalog
-from layouts.errors import LayoutError
-from layouts.planning import SIDES
+from lanescope.app.hardware import runs
+from lanescope.app.hardware.evidence import PARTS
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.errors import status_of
+from lanescope.app.kit.fact import plain
+from lanescope.app.kit.page import page
+from lanescope.app.kit.ran import MmaRan
+from lanescope.app.kit.work import off_loop
+from lanescope.app.runs import draw as run_views
+from lanescope.app.runs.facts import apart, table
+from lanescope.app.runs.hardware import hardware, status
+from lanescope.errors import LayoutError
+from lanescope.product.planning import SIDES
+from lanescope.ptx import catalog
+from lanescope.shared import banks
 
 TITLES = {
     "mma": "Run a product",

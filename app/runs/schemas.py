@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from app.banks.schemas import Address
-from app.gpu.products import SEED
-from app.kit.names import AccessName, Major
-from app.kit.ran import Backend
-from app.kit.schemas import Closed, Number, PtxText
-from app.memory.schemas import DescriptorText
-from layouts.options import LONGEST
+from lanescope.app.banks.schemas import Address
+from lanescope.app.hardware.products import SEED
+from lanescope.app.kit.names import AccessName, Major
+from lanescope.app.kit.ran import Backend
+from lanescope.app.kit.schemas import Closed, Number, PtxText
+from lanescope.app.memory.schemas import DescriptorText
+from lanescope.product.options import LONGEST
 
 SideOptions = Annotated[
     str | dict[str, str | int],

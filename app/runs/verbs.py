@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, load, print_json, verbs
-from app.runs import workers
-from app.runs.contacts import Contact, asked, contacts
+from lanescope.app.kit.terminal import AsJson, load, print_json, verbs
+from lanescope.app.runs import workers
+from lanescope.app.runs.contacts import Contact, asked, contacts
 
 app, gpu_app = verbs("gpu", "Run the instructions on this machine's GPU.")
 gpu_app.command("scheduler")(workers.scheduler)
@@ -39,14 +39,14 @@ def steps(
     as_json: AsJson = False,
 ) -> None:
     """Everything one mma does: memory, addresses, registers or descriptors, product terms, D."""
-    from app.gpu import runs
-    from app.gpu.device import Cuda, Device
-    from app.gpu.reference import Reference
-    from app.kit.ran import ran_mma
-    from app.steps import facts as trace
-    from app.steps.draw import text
-    from layouts import find
-    from layouts.reading import pair
+    from lanescope import find
+    from lanescope.app.hardware import runs
+    from lanescope.app.hardware.device import Cuda, Device
+    from lanescope.app.hardware.reference import Reference
+    from lanescope.app.kit.ran import ran_mma
+    from lanescope.app.steps import facts as trace
+    from lanescope.app.steps.draw import text
+    from lanescope.reading import pair
 
     found = find(ptx)
     trace.check(found)
@@ -63,7 +63,7 @@ def steps(
 
 def _matrix(given: str, name: str) -> Any:
     """A matrix from an option: the numbers of a file, or the text itself."""
-    from app.gpu import own
+    from lanescope.app.hardware import own
 
     path = Path(given)
     if path.suffix.lower() not in (".npy", ".txt", ".csv"):
@@ -78,7 +78,7 @@ def _matrix(given: str, name: str) -> Any:
 
 def needs_scheduler(option: str) -> Exception:
     """An option that a fleet alone has."""
-    from layouts.errors import LayoutError
+    from lanescope.errors import LayoutError
 
     return LayoutError("bad_usage", f"--{option} needs a --scheduler.", "This machine has one device.", option)
 
@@ -90,11 +90,11 @@ def gpu_status(
     as_json: AsJson = False,
 ) -> None:
     """Which device there is, or why there is none; with a scheduler, its fleet."""
-    from app.gpu.device import devices
-    from app.kit.fact import plain
-    from app.kit.ran import Device
-    from app.runs.facts import Devices, fleet_of
-    from layouts.errors import LayoutError
+    from lanescope.app.hardware.device import devices
+    from lanescope.app.kit.fact import plain
+    from lanescope.app.kit.ran import Device
+    from lanescope.app.runs.facts import Devices, fleet_of
+    from lanescope.errors import LayoutError
 
     if contact.given:
         with asked(contact) as fleet:
@@ -137,15 +137,15 @@ def gpu_run(
     as_json: AsJson = False,
 ) -> None:
     """Execute one instruction and compare with the map. Exit status 1 where hardware differs."""
-    from app.gpu import runs
-    from app.gpu.device import Cuda, Device
-    from app.gpu.reference import Reference
-    from app.kit.fact import plain
-    from app.kit.ran import Device as FactOfDevice
-    from app.kit.ran import MmaRan
-    from app.runs.facts import answer
-    from app.runs.hardware import here
-    from layouts.banks import parse
+    from lanescope.app.hardware import runs
+    from lanescope.app.hardware.device import Cuda, Device
+    from lanescope.app.hardware.reference import Reference
+    from lanescope.app.kit.fact import plain
+    from lanescope.app.kit.ran import Device as FactOfDevice
+    from lanescope.app.kit.ran import MmaRan
+    from lanescope.app.runs.facts import answer
+    from lanescope.app.runs.hardware import here
+    from lanescope.shared.banks import parse
 
     given: dict[str, Any] = {"kind": kind, "backend": backend, "device": device}
     given |= {name: text for name, text in (("architecture", architecture), ("worker", worker)) if text}
@@ -212,9 +212,9 @@ def gpu_verify(
     """Run everything the device supports and compare with the maps; with a scheduler, on every device of its fleet.
     Exit status 1 where hardware differs.
     """
-    from app.gpu import spread
-    from app.gpu import verify as gpu
-    from layouts.errors import LayoutError
+    from lanescope.app.hardware import spread
+    from lanescope.app.hardware import verify as gpu
+    from lanescope.errors import LayoutError
 
     if write and family:
         raise LayoutError(

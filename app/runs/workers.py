@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.kit.settings import tls_files
-from app.kit.terminal import print_json
-from app.runs.contacts import NAMES, Contact, asked, contacts
+from lanescope.app.kit.settings import tls_files
+from lanescope.app.kit.terminal import print_json
+from lanescope.app.runs.contacts import NAMES, Contact, asked, contacts
 
 if TYPE_CHECKING:
-    from app.gpu.spread import Journal
-    from app.runs.facts import FleetWorker
+    from lanescope.app.hardware.spread import Journal
+    from lanescope.app.runs.facts import FleetWorker
 
 Running = Callable[[str, str, int, int], None]  # (what, "agrees" or what differs, how much of, all of it)
 
@@ -68,14 +68,14 @@ def scheduler(
     contact: Contact = Contact(),
 ) -> None:
     """Run a fleet's scheduler: servers give it runs, workers take them."""
-    from app.gpu.contact import need_dask
-    from layouts.reading import number
+    from lanescope.app.hardware.contact import need_dask
+    from lanescope.reading import number
 
     chosen = number(port, "port", 0, 65535)
     if any(contact.files):
         tls_files("tls://", *contact.files)
     need_dask()
-    from app.gpu.posts import serve_scheduler
+    from lanescope.app.hardware.posts import serve_scheduler
 
     raise typer.Exit(serve_scheduler(host, chosen, contact.tls))
 
@@ -88,9 +88,9 @@ def worker(
     host: Annotated[str, typer.Option(help="Address to listen on; the one that reaches the scheduler.")] = "",
 ) -> None:
     """Put this host's GPUs into a fleet: a worker a device, each under a nanny that starts it anew when it ends."""
-    from app.gpu.contact import chosen_devices, need_dask, need_scheduler
-    from app.gpu.runs import PLACES
-    from layouts.errors import LayoutError
+    from lanescope.app.hardware.contact import chosen_devices, need_dask, need_scheduler
+    from lanescope.app.hardware.runs import PLACES
+    from lanescope.errors import LayoutError
 
     need_scheduler(contact.scheduler)
     contact.checked()
@@ -101,15 +101,15 @@ def worker(
         )
     need_dask()
     devices = chosen_devices(device)
-    from app.gpu.posts import serve_workers
+    from lanescope.app.hardware.posts import serve_workers
 
     raise typer.Exit(serve_workers(contact.scheduler, name, devices, host, contact.tls))
 
 
 def verified(contact: Contact, chosen: dict[str, str], kept: Journal, progress: Running) -> list[dict[str, Any]]:
     """The evidence of every kind of device of a fleet; what an interrupted verification left is not done again."""
-    from app.gpu import evidence, runs, spread
-    from layouts.errors import LayoutError
+    from lanescope.app.hardware import evidence, runs, spread
+    from lanescope.errors import LayoutError
 
     if chosen["family"]:
         raise LayoutError("bad_usage", "A fleet verifies all families.", "Leave --family out.", "family")
@@ -128,8 +128,8 @@ def verified(contact: Contact, chosen: dict[str, str], kept: Journal, progress: 
 
 def report(every: list[dict[str, Any]], part: str, write: bool, spread: bool, as_json: bool) -> bool:
     """Write the evidence of each device where that is wished, and print it; whether all of it agrees."""
-    from app.gpu import evidence
-    from app.gpu.pieces import contradictions
+    from lanescope.app.hardware import evidence
+    from lanescope.app.hardware.pieces import contradictions
 
     if write:
         for found in every:
@@ -157,7 +157,7 @@ def _print_summary(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from app.gpu.evidence import summary
+    from lanescope.app.hardware.evidence import summary
 
     about = {key: value for key, value in found["meta"].items() if key not in ("method", "ran_by")}
     print(", ".join(f"{key} {value}" for key, value in about.items()))

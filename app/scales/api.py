@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, query, typed
-from app.kit.wire import json_body
-from app.scales import facts
-from app.scales.facts import ASKED, ScaleFactors
+from lanescope.app.kit.api import ApiRoute, query, typed
+from lanescope.app.kit.wire import json_body
+from lanescope.app.scales import facts
+from lanescope.app.scales.facts import ASKED, ScaleFactors
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 TYPED = typed({name: (words, says) for name, (words, says, _) in ASKED.items()})

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from layouts.scales import COLUMNS, GROUPS, ROWS
-from layouts.scaling import Held, Side
+from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
+from lanescope.blackwell.scaling import Held, Side
 
 HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels of 128 rows, above them, of a factor's width
 GAP, LEFT = 76.0, 52.0

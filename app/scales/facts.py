@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from app.kit.fact import Json, Says, fact, sometimes
-from app.kit.names import Word32, Word64
-from layouts import idesc, scaling
-from layouts.errors import LayoutError
-from layouts.reading import asked, choice, keys, number
-from layouts.scales import SOURCE
-from layouts.scaling import Side, Step
-from layouts.table.kinds import KINDS
-from layouts.tmem import COLUMNS, FACTORS, Mma
+from lanescope.app.kit.fact import Json, Says, fact, sometimes
+from lanescope.app.kit.names import Word32, Word64
+from lanescope.blackwell import idesc, scaling
+from lanescope.blackwell.scales import SOURCE
+from lanescope.blackwell.scaling import Side, Step
+from lanescope.blackwell.tmem import COLUMNS, FACTORS, Mma
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.reading import asked, choice, keys, number
 
 KINDS_SCALED = tuple(row.name for row in KINDS if row.scaled)
 SIDES = ("a", "b")

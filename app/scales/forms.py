@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kit.fact import Json
-from app.scales import draw, facts
-from app.scales.facts import ASKED
-from layouts.render import scaling as code
+from lanescope.app.kit.fact import Json
+from lanescope.app.scales import draw, facts
+from lanescope.app.scales.facts import ASKED
+from lanescope.render import scaling as code
 
 # Tiles to begin with: (what it is, the address that shows it).
 EXAMPLES: tuple[tuple[str, dict[str, str]], ...] = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.kit.api import OffLoop
-from app.kit.page import form_page
-from app.scales import forms
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import form_page
+from lanescope.app.scales import forms
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

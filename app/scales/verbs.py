@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, ColumnsOfD, CtaGroup, RowsOfD, given, print_json
+from lanescope.app.kit.terminal import AsJson, ColumnsOfD, CtaGroup, RowsOfD, given, print_json
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -30,7 +30,7 @@ def scale_factors(
     as_json: AsJson = False,
 ) -> None:
     """The scale factors of a block-scaled tile: one factor followed, the copies, and the ids of each MMA."""
-    from app.scales import facts
+    from lanescope.app.scales import facts
 
     asked = given({"kind": kind, "scale_vec": scale_vec, "cta_group": cta_group, "sparse": "1" * sparse, "m": m, "n": n,
              "tile_k": tile_k, "column": column, "shared": shared, "side": side, "row": row,

@@ -8,19 +8,19 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.gpu import runs
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.ran import MmaRan
-from app.kit.wire import json_body
-from app.kit.work import off_loop
-from app.runs.hardware import hardware
-from app.steps import facts as steps
-from app.steps.asked import OPTIONS, found_of, where
-from app.steps.facts import Steps
-from app.steps.schemas import StepsBody
-from app.steps.wgmma import WgmmaSteps
-from layouts.instruction import Instruction
-from layouts.planning import SIDES
+from lanescope.app.hardware import runs
+from lanescope.app.kit.api import ApiRoute, Given, takes
+from lanescope.app.kit.ran import MmaRan
+from lanescope.app.kit.wire import json_body
+from lanescope.app.kit.work import off_loop
+from lanescope.app.runs.hardware import hardware
+from lanescope.app.steps import facts as steps
+from lanescope.app.steps.asked import OPTIONS, found_of, where
+from lanescope.app.steps.facts import Steps
+from lanescope.app.steps.schemas import StepsBody
+from lanescope.app.steps.wgmma import WgmmaSteps
+from lanescope.product.planning import SIDES
+from lanescope.ptx.instruction import Instruction
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from app.gpu import own
-from app.instruction import words
-from app.kernel import facts as programs
-from app.steps import facts as steps
-from app.steps.draw import MOST_SHOWN
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.planning import SIDES
-from layouts.reading import keys, number
+from lanescope.app.hardware import own
+from lanescope.app.instruction import words
+from lanescope.app.kernel import facts as programs
+from lanescope.app.steps import facts as steps
+from lanescope.app.steps.draw import MOST_SHOWN
+from lanescope.errors import LayoutError
+from lanescope.product.planning import SIDES
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reading import keys, number
 
 OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
 TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address says of storage and matrices

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from app.gpu import own
-from app.gpu.own import number_text
-from app.steps.facts import Load, Steps
-from app.steps.wgmma import StepDescriptor, Traced, WgmmaSteps
+from lanescope.app.hardware import own
+from lanescope.app.hardware.own import number_text
+from lanescope.app.steps.facts import Load, Steps
+from lanescope.app.steps.wgmma import StepDescriptor, Traced, WgmmaSteps
 
 MOST_SHOWN = 16  # values of a lane that are spelled beside its registers
 

@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from app.gpu import numbers, own, products
-from app.gpu.runs import multiplies
-from app.kit.fact import Integers, Json, Reals, Says, fact
-from app.kit.ran import MmaRan, Value
-from app.steps import wgmma as wgmma_steps
-from app.steps.wgmma import Traced, WgmmaSteps, traced
-from layouts import chain
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.planning import SIDES
-from layouts.reading import shown as brief
+from lanescope.app.hardware import numbers, own, products
+from lanescope.app.hardware.runs import multiplies
+from lanescope.app.kit.fact import Integers, Json, Reals, Says, fact
+from lanescope.app.kit.ran import MmaRan, Value
+from lanescope.app.steps import wgmma as wgmma_steps
+from lanescope.app.steps.wgmma import Traced, WgmmaSteps, traced
+from lanescope.errors import LayoutError
+from lanescope.product.planning import SIDES
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reading import shown as brief
+from lanescope.shared import chain
 
 
 @fact

@@ -5,19 +5,19 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.gpu import own
-from app.kit.api import OffLoop, form_object
-from app.kit.errors import status_of
-from app.kit.page import page
-from app.kit.wire import Body, json_body
-from app.kit.work import off_loop
-from app.runs.hardware import hardware
-from app.steps import asked as asking
-from app.steps.api import traced
-from app.steps.draw import text
-from app.steps.facts import Steps
-from app.steps.wgmma import WgmmaSteps
-from layouts.errors import LayoutError
+from lanescope.app.hardware import own
+from lanescope.app.kit.api import OffLoop, form_object
+from lanescope.app.kit.errors import status_of
+from lanescope.app.kit.page import page
+from lanescope.app.kit.wire import Body, json_body
+from lanescope.app.kit.work import off_loop
+from lanescope.app.runs.hardware import hardware
+from lanescope.app.steps import asked as asking
+from lanescope.app.steps.api import traced
+from lanescope.app.steps.draw import text
+from lanescope.app.steps.facts import Steps
+from lanescope.app.steps.wgmma import WgmmaSteps
+from lanescope.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

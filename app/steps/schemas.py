@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.kit.ran import Backend
-from app.kit.schemas import Closed, Number, PtxText
-from app.runs.schemas import MmaData, SideOptions
+from lanescope.app.kit.ran import Backend
+from lanescope.app.kit.schemas import Closed, Number, PtxText
+from lanescope.app.runs.schemas import MmaData, SideOptions
 
 
 class StepsBody(Closed):

@@ -10,17 +10,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from app.gpu import numbers, own, products, whole
-from app.gpu.products import Inputs
-from app.gpu.reference import read_elements
-from app.kit.fact import Integers, Reals, Says, fact, sometimes
-from app.kit.names import Major, SwizzleMode, Word64
-from app.kit.ran import Backend, Device, MmaRan, Value
-from layouts import descriptor as desc
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.plan import Described, Placed, Plan, Tiled
-from layouts.planning import SIDES, plan
+from lanescope.app.hardware import numbers, own, products, whole
+from lanescope.app.hardware.products import Inputs
+from lanescope.app.hardware.reference import read_elements
+from lanescope.app.kit.fact import Integers, Reals, Says, fact, sometimes
+from lanescope.app.kit.names import Major, SwizzleMode, Word64
+from lanescope.app.kit.ran import Backend, Device, MmaRan, Value
+from lanescope.descriptor import matrix as desc
+from lanescope.errors import LayoutError
+from lanescope.product.plan import Described, Placed, Plan, Tiled
+from lanescope.product.planning import SIDES, plan
+from lanescope.ptx.instruction import Instruction
 
 
 @fact

@@ -11,17 +11,28 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, drawn, part, query, takes
-from app.kit.media import FORMS
-from app.kit.picture import servable
-from app.kit.wire import json_body, picture
-from app.tiles import copies, copyfigure, copying, facts, figure, forms, loopfigure, looping, loops, umma_figure
-from app.tiles.copies import TiledCopyFacts, TmaCopyFacts
-from app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
-from app.tiles.loops import LoopFacts
-from app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody, TritonBody, TvBody
-from app.tiles.umma_facts import UMMA
-from layouts.tiles.bulk import is_tma
+from lanescope.app.kit.api import ApiRoute, Given, drawn, part, query, takes
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import servable
+from lanescope.app.kit.wire import json_body, picture
+from lanescope.app.tiles import (
+    copies,
+    copyfigure,
+    copying,
+    facts,
+    figure,
+    forms,
+    loopfigure,
+    looping,
+    loops,
+    umma_figure,
+)
+from lanescope.app.tiles.copies import TiledCopyFacts, TmaCopyFacts
+from lanescope.app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
+from lanescope.app.tiles.loops import LoopFacts
+from lanescope.app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody, TritonBody, TvBody
+from lanescope.app.tiles.umma_facts import UMMA
+from lanescope.tiles.bulk import is_tma
 
 API = "/api/v1"
 router = APIRouter(route_class=ApiRoute)

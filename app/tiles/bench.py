@@ -9,20 +9,21 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app.kit import links
-from app.kit.encode import dumps
-from app.kit.fact import fact
-from app.kit.rows import named
-from app.tiles import copies, copying, draw, facts, paper, state
-from app.tiles.script import ShadeData, TileData
-from app.tiles.state import DIMS, BenchState
-from layouts import algebra, palette, window
-from layouts.errors import LayoutError
-from layouts.instruction import WARP
-from layouts.tiles import code, shades
-from layouts.tiles.mma import SIDES, TiledMMA, TileOperand
-from layouts.tiles.shades import WARPGROUP, Shade
-from layouts.view import BETWEEN_OWNERS, OWNER, SPOKEN
+from lanescope.app.kit import links
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.fact import fact
+from lanescope.app.kit.rows import named
+from lanescope.app.tiles import copies, copying, draw, facts, paper, state
+from lanescope.app.tiles.script import ShadeData, TileData
+from lanescope.app.tiles.state import DIMS, BenchState
+from lanescope.cute import algebra
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import WARP
+from lanescope.render import palette, window
+from lanescope.render.view import BETWEEN_OWNERS, OWNER, SPOKEN
+from lanescope.tiles import code, shades
+from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
+from lanescope.tiles.shades import WARPGROUP, Shade
 
 PATH = "/tiles/mma"
 SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from app.tiles.copied import BANK_BYTES, BANKS, LOOK, PATH, banked
-from app.tiles.held import Bench, Held, OfCells
-from layouts.tiles.bulk import TmaCopy
+from lanescope.app.tiles.copied import BANK_BYTES, BANKS, LOOK, PATH, banked
+from lanescope.app.tiles.held import Bench, Held, OfCells
+from lanescope.tiles.bulk import TmaCopy
 
 Longs = NDArray[np.int64]
 LINE, CHUNK = 128, 16  # bytes: a row of shared memory's picture; what a swizzle moves as one

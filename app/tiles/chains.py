@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app.kit.fact import Json
-from app.tiles import draw, facts, forms
-from app.tiles.facts import ChainedFacts
-from layouts.palette import MOVED, REORDERED, RIGHT, STATUSES
-from layouts.render.svg import status_legend, svg
-from layouts.tiles.mma import TiledMMA, TileOperand
-from layouts.view import LEFT, TOP, Figure, Panel
+from lanescope.app.kit.fact import Json
+from lanescope.app.tiles import draw, facts, forms
+from lanescope.app.tiles.facts import ChainedFacts
+from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
+from lanescope.render.svg import status_legend, svg
+from lanescope.render.view import LEFT, TOP, Figure, Panel
+from lanescope.tiles.mma import TiledMMA, TileOperand
 
 PATH = "/tiles/mma/chain"
 FIELDS = {"first": "SM80_16x8x16_F32F16F16F32_TN", "second": "", "atom_layout": "(4,1,1)", "tile": "64x128x64",

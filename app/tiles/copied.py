@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from app.tiles.held import Bench, Held, OfCells
-from layouts.tiles.copy import Side, TiledCopy
-from layouts.tiles.memory import SharedSide
-from layouts.tiles.shades import Shade
+from lanescope.app.tiles.held import Bench, Held, OfCells
+from lanescope.tiles.copy import Side, TiledCopy
+from lanescope.tiles.memory import SharedSide
+from lanescope.tiles.shades import Shade
 
 Longs = NDArray[np.int64]
 PATH = "/tiles/copy"

@@ -7,19 +7,19 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from app.kit.fact import ByThread, Integers, Json, Numbers, Says, fact, sometimes
-from app.tiles.facts import layout_text, mma_of
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.reading import asked, choice, keys, number, shown, table, text
-from layouts.storage import HINT as STORAGE_HINT
-from layouts.storage import storage
-from layouts.tiles import memory
-from layouts.tiles.bulk import TmaCopy, tma_copy
-from layouts.tiles.copy import Side, TiledCopy, tiled_copy, vector_limit
-from layouts.tiles.making import OPERANDS
-from layouts.tiles.memory import Sectors, SharedSide
-from layouts.tiles.mma import TiledMMA
+from lanescope.app.kit.fact import ByThread, Integers, Json, Numbers, Says, fact, sometimes
+from lanescope.app.tiles.facts import layout_text, mma_of
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.reading import asked, choice, keys, number, shown, table, text
+from lanescope.shared.storage import HINT as STORAGE_HINT
+from lanescope.shared.storage import storage
+from lanescope.tiles import memory
+from lanescope.tiles.bulk import TmaCopy, tma_copy
+from lanescope.tiles.copy import Side, TiledCopy, tiled_copy, vector_limit
+from lanescope.tiles.making import OPERANDS
+from lanescope.tiles.memory import Sectors, SharedSide
+from lanescope.tiles.mma import TiledMMA
 
 COPY_FIELDS = ("atom", "bits", "element_bits", "thr_layout", "val_layout", "tiled_mma", "operand", "layout_tv",
                "tiler_mn", "like", "side", "tile", "storage", "major", "shared", "global", "multicast")  # fmt: skip

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.diagram import forms as diagrams
-from app.diagram.forms import Draw, Made
-from app.kit.encode import dumps
-from app.kit.media import FORMS
-from app.kit.picture import Drawing
-from app.tiles import bulkbench, copied, copies, copying, paper, stage
-from app.tiles.held import Bench
-from layouts.palette import Palette
-from layouts.reading import choice
-from layouts.tiles.bulk import TmaCopy, is_tma
-from layouts.tiles.copy import Side, TiledCopy
-from layouts.tiles.memory import SharedSide
-from layouts.view import GAP, LEFT, TOP
+from lanescope.app.diagram import forms as diagrams
+from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing
+from lanescope.app.tiles import bulkbench, copied, copies, copying, paper, stage
+from lanescope.app.tiles.held import Bench
+from lanescope.reading import choice
+from lanescope.render.palette import Palette
+from lanescope.render.view import GAP, LEFT, TOP
+from lanescope.tiles.bulk import TmaCopy, is_tma
+from lanescope.tiles.copy import Side, TiledCopy
+from lanescope.tiles.memory import SharedSide
 
 OPTIONS = {
     "side": "source or destination alone; of TMA tile, shared or storage",

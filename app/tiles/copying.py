@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from app.banks.draw import banks_svg
-from app.kit.encode import dumps
-from app.kit.fact import Json
-from app.tiles import bulkbench, copied, copies, forms, paper, script, stage
-from app.tiles.held import Bench
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.swizzle import MODES
-from layouts.tiles import bulkcode, code
-from layouts.tiles.bulk import TmaCopy, is_tma
-from layouts.tiles.copy import TiledCopy
-from layouts.tiles.memory import Sectors, SharedSide
+from lanescope.app.banks.draw import banks_svg
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.fact import Json
+from lanescope.app.tiles import bulkbench, copied, copies, forms, paper, script, stage
+from lanescope.app.tiles.held import Bench
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.shared.swizzle import MODES
+from lanescope.tiles import bulkcode, code
+from lanescope.tiles.bulk import TmaCopy, is_tma
+from lanescope.tiles.copy import TiledCopy
+from lanescope.tiles.memory import Sectors, SharedSide
 
 PATH = "/tiles/copy"
 FIELDS = {

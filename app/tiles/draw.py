@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.tiles.state import ALL, DIMS, LABELS, BenchState
-from layouts.render.matrix import MOST_LABELS, matrix
-from layouts.tiles import shades
-from layouts.tiles.mma import TiledMMA, TileOperand
-from layouts.view import Panel
-from layouts.window import Range
+from lanescope.app.tiles.state import ALL, DIMS, LABELS, BenchState
+from lanescope.render.matrix import MOST_LABELS, matrix
+from lanescope.render.view import Panel
+from lanescope.render.window import Range
+from lanescope.tiles import shades
+from lanescope.tiles.mma import TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
 

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from app.kit.fact import ByThread, Integers, Json, Numbers, Reals, Says, fact, sometimes
-from app.tiles import umma_facts
-from app.tiles.umma_facts import UmmaFacts
-from layouts import algebra
-from layouts.errors import LayoutError
-from layouts.linear import from_cute
-from layouts.reading import asked, keys, shown, table, text
-from layouts.tiles import umma_code
-from layouts.tiles.arguments import least_size
-from layouts.tiles.chained import Chained, chained
-from layouts.tiles.gluon import TritonLayout, triton_layout
-from layouts.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, closing_size, tiled_mma
-from layouts.tiles.tv import TV, tv
-from layouts.tiles.umma import TiledUmma, is_umma
+from lanescope.app.kit.fact import ByThread, Integers, Json, Numbers, Reals, Says, fact, sometimes
+from lanescope.app.tiles import umma_facts
+from lanescope.app.tiles.umma_facts import UmmaFacts
+from lanescope.cute import algebra
+from lanescope.errors import LayoutError
+from lanescope.reading import asked, keys, shown, table, text
+from lanescope.tiles import umma_code
+from lanescope.tiles.arguments import least_size
+from lanescope.tiles.chained import Chained, chained
+from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, closing_size, tiled_mma
+from lanescope.tiles.tv import TV, tv
+from lanescope.tiles.umma import TiledUmma, is_umma
+from lanescope.triton.gluon import TritonLayout, triton_layout
+from lanescope.triton.linear import from_cute
 
 MMA_FIELDS = ("atom", "atom_layout", "permutation", "tile", *umma_facts.UMMA)
 

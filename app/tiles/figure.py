@@ -7,20 +7,20 @@ from math import ceil, floor
 
 import numpy as np
 
-from app.diagram import forms as diagrams
-from app.diagram.forms import Draw, Made
-from app.kit.encode import dumps
-from app.kit.media import FORMS
-from app.kit.picture import Drawing
-from app.tiles import bench, draw, facts, forms, paper, state, umma_figure
-from app.tiles.state import BenchState
-from layouts import window
-from layouts.errors import LayoutError
-from layouts.palette import Palette
-from layouts.tiles import shades
-from layouts.tiles.mma import TiledMMA, TileOperand
-from layouts.tiles.umma import TiledUmma, is_umma
-from layouts.view import GAP, LEFT, TOP, Panel
+from lanescope.app.diagram import forms as diagrams
+from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing
+from lanescope.app.tiles import bench, draw, facts, forms, paper, state, umma_figure
+from lanescope.app.tiles.state import BenchState
+from lanescope.errors import LayoutError
+from lanescope.render import window
+from lanescope.render.palette import Palette
+from lanescope.render.view import GAP, LEFT, TOP, Panel
+from lanescope.tiles import shades
+from lanescope.tiles.mma import TiledMMA, TileOperand
+from lanescope.tiles.umma import TiledUmma, is_umma
 
 OPTIONS = {
     "operand": "a, b or c alone",

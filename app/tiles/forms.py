@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from app.kit.fact import Json
-from app.kit.labels import LOOP_FIELDS
-from app.tiles import umma_facts
-from layouts.errors import LayoutError
+from lanescope.app.kit.fact import Json
+from lanescope.app.kit.labels import LOOP_FIELDS
+from lanescope.app.tiles import umma_facts
+from lanescope.errors import LayoutError
 
 # The fields of a request → those of the forms that are called otherwise.
 FIELDS = {

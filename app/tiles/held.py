@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from app.tiles.draw import Cells
-from layouts.tiles.shades import Shade
+from lanescope.app.tiles.draw import Cells
+from lanescope.tiles.shades import Shade
 
 Longs = NDArray[np.int64]
 LANES = 32
@@ -88,7 +88,7 @@ class Held:
 class Bench:
     """Maps side by side whose holders are the same. colours, labels: what may be chosen, and its words; texts: the
     template of each label; unit: what a holder is; letter: what stands before the number of a group; owner: a holder
-    read out, in the words of layouts.view.OWNER.
+    read out, in the words of lanescope.render.view.OWNER.
     """
 
     path: str

@@ -7,15 +7,15 @@ from html import escape
 
 import numpy as np
 
-from app.diagram import forms as diagrams
-from app.diagram.forms import Draw, Made
-from app.kit.encode import dumps
-from app.kit.media import FORMS
-from app.kit.picture import Drawing
-from app.tiles import looping, loops, paper
-from app.tiles.loops import LoopFacts, LoopOperand, LoopStep
-from layouts.palette import RIGHT, WRONG, Palette
-from layouts.view import GAP, LEFT, TOP, Panel
+from lanescope.app.diagram import forms as diagrams
+from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing
+from lanescope.app.tiles import looping, loops, paper
+from lanescope.app.tiles.loops import LoopFacts, LoopOperand, LoopStep
+from lanescope.render.palette import RIGHT, WRONG, Palette
+from lanescope.render.view import GAP, LEFT, TOP, Panel
 
 OPTIONS = {name: says for name, says in paper.STYLE.items() if name != "legend"}
 WIDE, HIGH, LINE = 112.0, 22.0, 18.0  # of a cell; of a line of text

@@ -7,14 +7,14 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from app.kit.fact import Json
-from app.kit.rows import named
-from app.tiles import copies, copyfigure, copying, facts, forms, loops, paper
-from app.tiles.bench import swatches
-from app.tiles.loops import LoopFacts, LoopOperand
-from app.tiles.state import BenchState
-from layouts.errors import LayoutError
-from layouts.tiles.mma import TiledMMA
+from lanescope.app.kit.fact import Json
+from lanescope.app.kit.rows import named
+from lanescope.app.tiles import copies, copyfigure, copying, facts, forms, loops, paper
+from lanescope.app.tiles.bench import swatches
+from lanescope.app.tiles.loops import LoopFacts, LoopOperand
+from lanescope.app.tiles.state import BenchState
+from lanescope.errors import LayoutError
+from lanescope.tiles.mma import TiledMMA
 
 PATH = "/tiles/loop"
 N_LOAD, T_LOAD = "SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from app.kit.fact import Json, Says, fact, sometimes
-from app.tiles.copies import copy_of
-from app.tiles.facts import mma_of
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.reading import asked, choice, keys, number, table, text
-from layouts.storage import HINT as STORAGE_HINT
-from layouts.storage import Storage, storage
-from layouts.tiles.loop import Feed, Step, feed
-from layouts.tiles.memory import WIDEST_BITS
-from layouts.tiles.mma import TiledMMA
+from lanescope.app.kit.fact import Json, Says, fact, sometimes
+from lanescope.app.tiles.copies import copy_of
+from lanescope.app.tiles.facts import mma_of
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.reading import asked, choice, keys, number, table, text
+from lanescope.shared.storage import HINT as STORAGE_HINT
+from lanescope.shared.storage import Storage, storage
+from lanescope.tiles.loop import Feed, Step, feed
+from lanescope.tiles.memory import WIDEST_BITS
+from lanescope.tiles.mma import TiledMMA
 
 FIELDS = ("tiled_mma", "a", "b", "k")
 MOST_K = 1 << 24

@@ -7,13 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.kit.api import OffLoop
-from app.kit.page import page
-from app.tiles import bench, chains, copying, facts, forms, looping, presets, state, umma
-from layouts.errors import LayoutError
-from layouts.swizzle import MODES
-from layouts.tiles.bulk import is_tma
-from layouts.tiles.umma import TiledUmma, is_umma
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import page
+from lanescope.app.tiles import bench, chains, copying, facts, forms, looping, presets, state, umma
+from lanescope.errors import LayoutError
+from lanescope.shared.swizzle import MODES
+from lanescope.tiles.bulk import is_tma
+from lanescope.tiles.umma import TiledUmma, is_umma
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

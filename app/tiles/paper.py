@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from layouts.errors import LayoutError
-from layouts.palette import Palette
-from layouts.render.svg import svg
-from layouts.view import Figure, Panel
+from lanescope.errors import LayoutError
+from lanescope.render.palette import Palette
+from lanescope.render.svg import svg
+from lanescope.render.view import Figure, Panel
 
 MOST_LABELS, MOST_TEXT = 8192, 1 << 15
 STYLE = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from app.kit.fact import fact
+from lanescope.app.kit.fact import fact
 
 PATH = "/tiles/mma"
 K_K = "UMMA::Major::K, UMMA::Major::K"

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.kit.names import Major, Order, SwizzleMode
-from app.kit.schemas import Closed, Number
-from app.memory.schemas import Storage
-from app.tiles.umma_facts import UMMA
-from layouts.cute import LONGEST
+from lanescope.app.kit.names import Major, Order, SwizzleMode
+from lanescope.app.kit.schemas import Closed, Number
+from lanescope.app.memory.schemas import Storage
+from lanescope.app.tiles.umma_facts import UMMA
+from lanescope.cute.layout import LONGEST
 
 CuteText = Annotated[str, Field(max_length=LONGEST)]
 Atom = Annotated[

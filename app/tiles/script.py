@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.kit.fact import fact, sometimes
-from app.kit.matrix import MatrixData
-from app.tiles.held import LANES, Bench, Held
-from app.tiles.state import PIN
-from layouts import palette
-from layouts.view import BETWEEN_OWNERS, SPOKEN
+from lanescope.app.kit.fact import fact, sometimes
+from lanescope.app.kit.matrix import MatrixData
+from lanescope.app.tiles.held import LANES, Bench, Held
+from lanescope.app.tiles.state import PIN
+from lanescope.render import palette
+from lanescope.render.view import BETWEEN_OWNERS, SPOKEN
 
 
 @fact

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.tiles.draw import Cells
-from app.tiles.held import LANES, Bench, Held
-from app.tiles.state import PIN, place
-from layouts import palette, window
-from layouts.errors import LayoutError
-from layouts.reading import choice, number, pair, ranges, shown
-from layouts.render.matrix import MOST_LABELS, matrix
-from layouts.view import Panel
-from layouts.window import Range
+from lanescope.app.tiles.draw import Cells
+from lanescope.app.tiles.held import LANES, Bench, Held
+from lanescope.app.tiles.state import PIN, place
+from lanescope.errors import LayoutError
+from lanescope.reading import choice, number, pair, ranges, shown
+from lanescope.render import palette, window
+from lanescope.render.matrix import MOST_LABELS, matrix
+from lanescope.render.view import Panel
+from lanescope.render.window import Range
 
 LOOK = ("colour", "label", "warps", "lanes", "pin", "sel", "view")
 MOST_WARPS = 1024

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
-from layouts import window
-from layouts.errors import LayoutError
-from layouts.reading import choice, number, pair, ranges, shown
-from layouts.tiles.mma import SIDES, TiledMMA
-from layouts.tiles.shades import shades
+from lanescope.errors import LayoutError
+from lanescope.reading import choice, number, pair, ranges, shown
+from lanescope.render import window
+from lanescope.tiles.mma import SIDES, TiledMMA
+from lanescope.tiles.shades import shades
 
 LABELS = {
     "thread:value": "T{thread}{more}:{values}",
@@ -26,9 +26,9 @@ ALL = -1  # of a slider: every step
 
 @dataclass(frozen=True, slots=True)
 class BenchState:
-    """atom, atom_layout, permutation, tile: as the address gives them · colour: a name of layouts.tiles.shades · label:
-    one of LABELS · warps, lanes: "", or "0-3,8" · k, m, n: one step of the dimension, or -1 for all · pin: "", or
-    "c:3,2" · sel: "", or "c:0-15,8-23", a region whose threads are lit · view: as layouts.window reads it.
+    """atom, atom_layout, permutation, tile: as the address gives them · colour: a name of lanescope.tiles.shades ·
+    label: one of LABELS · warps, lanes: "", or "0-3,8" · k, m, n: one step of the dimension, or -1 for all · pin: "",
+    or "c:3,2" · sel: "", or "c:0-15,8-23", a region whose threads are lit · view: as lanescope.render.window reads it.
     """
 
     atom: str = ""

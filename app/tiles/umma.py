@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kit import links
-from app.tiles import facts, paper, umma_facts, umma_figure
-from app.tiles.bench import PATH, layouts_of
-from layouts.table.descriptors import TCGEN05
-from layouts.tiles import umma_code
-from layouts.tiles.umma import NAMES, Step, TiledUmma
+from lanescope.app.kit import links
+from lanescope.app.tiles import facts, paper, umma_facts, umma_figure
+from lanescope.app.tiles.bench import PATH, layouts_of
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.tiles import umma_code
+from lanescope.tiles.umma import NAMES, Step, TiledUmma
 
 SHOWN = 64  # MMAs that the page lists; the CSV has all
 SWIZZLES = ("", *TCGEN05.names)

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
-from app.kit.fact import Says, fact, sometimes
-from layouts import epilogue
-from layouts.errors import LayoutError
-from layouts.reading import choice
-from layouts.reading import text as read_text
-from layouts.table.descriptors import TCGEN05
-from layouts.tiles import umma_code
-from layouts.tiles.umma import NAMES, Step, TiledUmma, tiled_umma
-from layouts.tiles.umma_shared import Shared
-from layouts.tmem import Placed
+from lanescope.app.kit.fact import Says, fact, sometimes
+from lanescope.blackwell import epilogue
+from lanescope.blackwell.tmem import Placed
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.reading import choice
+from lanescope.reading import text as read_text
+from lanescope.tiles import umma_code
+from lanescope.tiles.umma import NAMES, Step, TiledUmma, tiled_umma
+from lanescope.tiles.umma_shared import Shared
 
 # What only a tcgen05.mma takes: field → (the words it may be, none for text; what it is).
 UMMA: dict[str, tuple[tuple[str, ...], str]] = {

@@ -11,18 +11,18 @@ from html import escape
 
 import numpy as np
 
-from app.diagram import forms as diagrams
-from app.diagram.forms import Draw, Made
-from app.kit.encode import dumps
-from app.kit.media import FORMS
-from app.kit.picture import Drawing
-from app.tiles import facts, forms, paper
-from app.tmem import draw as memory
-from layouts import tmem
-from layouts.palette import Palette
-from layouts.render.svg import hatches
-from layouts.tiles.umma import NAMES, TiledUmma
-from layouts.tmem import Allocation, Placed
+from lanescope.app.diagram import forms as diagrams
+from lanescope.app.diagram.forms import Draw, Made
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import Drawing
+from lanescope.app.tiles import facts, forms, paper
+from lanescope.app.tmem import draw as memory
+from lanescope.blackwell import tmem
+from lanescope.blackwell.tmem import Allocation, Placed
+from lanescope.render.palette import Palette
+from lanescope.render.svg import hatches
+from lanescope.tiles.umma import NAMES, TiledUmma
 
 OPTIONS = {"part": "product or tensor alone", **paper.STYLE}
 SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: the longer side of D; K of A and B

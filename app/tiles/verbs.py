@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, answer, form_of, given, print_json, save, sizes, storage_of, verbs
+from lanescope.app.kit.terminal import AsJson, answer, form_of, given, print_json, save, sizes, storage_of, verbs
 
 if TYPE_CHECKING:
-    from layouts.tiles.mma import TileOperand
+    from lanescope.tiles.mma import TileOperand
 
 app, tiles_app = verbs("tiles", "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.")
 
@@ -47,13 +47,13 @@ def mma(
 ) -> None:
     """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
     status 1 where the tile does not fit tensor memory."""
-    from app.tiles import facts, umma
-    from layouts.reading import number, pair
-    from layouts.tiles.umma import TiledUmma, is_umma
+    from lanescope.app.tiles import facts, umma
+    from lanescope.reading import number, pair
+    from lanescope.tiles.umma import TiledUmma, is_umma
 
     more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
     if output:
-        from app.tiles import figure
+        from lanescope.app.tiles import figure
 
         asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": tile,
                  "operand": operand, "colour": colour}  # fmt: skip
@@ -121,7 +121,7 @@ def chain(
     as_json: AsJson = False,
 ) -> None:
     """Is C of the first product A of the second in registers? Exit status 1 where elements move between threads."""
-    from app.tiles import facts
+    from lanescope.app.tiles import facts
 
     one = _mma(first, atom_layout, "", tile)
     other = _mma(second or first, atom_layout, "", second_tile)
@@ -164,8 +164,8 @@ def copy(
 ) -> None:
     """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts, or
     where TMA breaks a rule."""
-    from app.tiles import copies
-    from layouts.tiles.bulk import is_tma
+    from lanescope.app.tiles import copies
+    from lanescope.tiles.bulk import is_tma
 
     if is_tma(atom):
         asked = {"atom": atom, "element_bits": element_bits, "tile": sizes(tile), "global": global_, "major": major,
@@ -221,7 +221,7 @@ def loop(
     as_json: AsJson = False,
 ) -> None:
     """A whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks conflict."""
-    from app.tiles import loops
+    from lanescope.app.tiles import loops
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
     side: dict[str, Any] = {
@@ -242,8 +242,8 @@ def tv(
     as_json: AsJson = False,
 ) -> None:
     """Any thread-value layout over a tile: `T12:V3` a cell, or who holds one."""
-    from app.tiles import facts
-    from layouts.reading import pair
+    from lanescope.app.tiles import facts
+    from lanescope.reading import pair
 
     found = facts.tv_of({"cute": cute, "tile": sizes(tile)})
     if as_json:
@@ -271,8 +271,8 @@ def triton(
     as_json: AsJson = False,
 ) -> None:
     """A layout of Triton or Gluon: bases, threads and registers, or places in shared memory."""
-    from app.tiles import facts
-    from layouts.reading import number
+    from lanescope.app.tiles import facts
+    from lanescope.reading import number
 
     found = facts.triton_of({"text": layout} | given({"shape": sizes(shape), "element_bits": element_bits}))
     if as_json:

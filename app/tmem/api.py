@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, query, text, typed, word
-from app.kit.schemas import NumberText
-from app.kit.wire import json_body
-from app.tmem import epilogue, facts
-from app.tmem.epilogue import TmemEpilogue
-from app.tmem.facts import TmemAccess, TmemLayout
-from layouts.tmem import EXAMPLE, OPERANDS
+from lanescope.app.kit.api import ApiRoute, query, text, typed, word
+from lanescope.app.kit.schemas import NumberText
+from lanescope.app.kit.wire import json_body
+from lanescope.app.tmem import epilogue, facts
+from lanescope.app.tmem.epilogue import TmemEpilogue
+from lanescope.app.tmem.facts import TmemAccess, TmemLayout
+from lanescope.blackwell.tmem import EXAMPLE, OPERANDS
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 ASKED = typed({name: (words, says) for name, (words, says, _) in facts.MMA.items()})

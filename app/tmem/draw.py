@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from layouts.tmem import COLUMNS, LANES, QUARTER, Allocation, Mask, Placed
+from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, Allocation, Mask, Placed
 
 LEFT, TOP, LANE = 58.0, 30.0, 2.7  # pixels: left of the columns, above the lanes, a lane's height
 WIDE, NARROW = 2.0, 1.05  # a column's width: of one CTA, of each of a pair

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
-from app.tmem import facts
-from layouts import epilogue, idesc, tmem
-from layouts.epilogue import ROWS, STORED, Epilogue
-from layouts.errors import LayoutError
-from layouts.reading import asked, choice, keys, number
-from layouts.render import epilogue as code
+from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
+from lanescope.app.tmem import facts
+from lanescope.blackwell import epilogue, idesc, tmem
+from lanescope.blackwell.epilogue import ROWS, STORED, Epilogue
+from lanescope.errors import LayoutError
+from lanescope.reading import asked, choice, keys, number
+from lanescope.render import epilogue as code
 
 ELEMENTS = ("bf16", "f16", "f32")
 # parameter → (the words it may be, none for text; what it is; its default).

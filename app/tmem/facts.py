@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
-from layouts import idesc, tmem
-from layouts.errors import LayoutError
-from layouts.reading import asked, choice, keys, number
-from layouts.tmem import Access, Mma, Placed
+from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
+from lanescope.blackwell import idesc, tmem
+from lanescope.blackwell.tmem import Access, Mma, Placed
+from lanescope.errors import LayoutError
+from lanescope.reading import asked, choice, keys, number
 
 # What an MMA is: parameter → (the words it may be, none for a number; what it is; its default).
 MMA: dict[str, tuple[tuple[str, ...], str, str]] = {

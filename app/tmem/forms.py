@@ -7,15 +7,15 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app.kit.fact import Json
-from app.tmem import draw, facts
-from app.tmem.facts import MMA, PLACES
-from layouts import idesc, tmem
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc
-from layouts.reading import number
-from layouts.render.tmem import statement
-from layouts.tmem import Access, Allocation, Fault, Mma, Placed
+from lanescope.app.kit.fact import Json
+from lanescope.app.tmem import draw, facts
+from lanescope.app.tmem.facts import MMA, PLACES
+from lanescope.blackwell import idesc, tmem
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.tmem import Access, Allocation, Fault, Mma, Placed
+from lanescope.errors import LayoutError
+from lanescope.reading import number
+from lanescope.render.tmem import statement
 
 FIELDS = (
     *MMA,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.kit.api import OffLoop
-from app.kit.page import form_page, page
-from app.tmem import epilogue, forms
-from layouts.errors import LayoutError
+from lanescope.app.kit.api import OffLoop
+from lanescope.app.kit.page import form_page, page
+from lanescope.app.tmem import epilogue, forms
+from lanescope.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 

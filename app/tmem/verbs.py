@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, ColumnsOfD, CtaGroup, RowsOfD, given, print_json, verbs
+from lanescope.app.kit.terminal import AsJson, ColumnsOfD, CtaGroup, RowsOfD, given, print_json, verbs
 
 app, tmem_app = verbs("tmem", "Tensor memory of tcgen05.")
 
@@ -29,7 +29,7 @@ def epilogue(
     as_json: AsJson = False,
 ) -> None:
     """D from tensor memory to shared or global memory: what each thread holds, what storing it costs, and the code."""
-    from app.tmem import epilogue as facts
+    from lanescope.app.tmem import epilogue as facts
 
     asked = given({"kind": kind, "cta_group": cta_group, "ws": "1" * ws, "m": m, "n": n, "d": d, "access": access,
              "element": element, "stored": stored, "warp": warp, "thread": thread})  # fmt: skip

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import codec
-from layouts.capture.form import Record
-from layouts.capture.order import Slice
-from layouts.capture.seen import Side, Step, grid
-from layouts.catalog import find
-from layouts.codec import numbers
-from layouts.dtypes import dtype
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from lanescope.capture.form import Record
+from lanescope.capture.order import Slice
+from lanescope.capture.seen import Side, Step, grid
+from lanescope.errors import LayoutError
+from lanescope.ptx import codec
+from lanescope.ptx.catalog import find
+from lanescope.ptx.codec import numbers
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.instruction import Instruction, Operand
 
 MOST_SUMS = 64  # tiles of D that are followed
 MOST_BEGUN = 64  # C's of one warp that are kept

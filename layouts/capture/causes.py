@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from layouts.descriptor import START
-from layouts.reading import listed
+from lanescope.descriptor.matrix import START
+from lanescope.reading import listed
 
 if TYPE_CHECKING:
-    from layouts.capture.verify import Operand, Verdict, Verified
+    from lanescope.capture.verify import Operand, Verdict, Verified
 
 # what is said where the data are not there, or lie in no known way: of one operand one of these explains the others
 _MEMORY = frozenset("slice_incomplete slice_not_in_memory layout_not_found reads_past_recorded".split())

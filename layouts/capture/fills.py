@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.codec import Bits
-from layouts.dtypes import dtype
-from layouts.errors import LayoutError
+from lanescope.errors import LayoutError
+from lanescope.ptx.codec import Bits
+from lanescope.ptx.dtypes import dtype
 
 # Of a fill of 16 or 32 bits: one code an element is all that f16 has, and no tile is a multiple of a prime deep.
 MN, K = 240, 127

@@ -1,7 +1,7 @@
 """How the tile that holds a slice is stored in recorded memory, and why a descriptor does not read the slice from it.
 
-The layout is layouts/locate.py's, the cause and the repair are layouts/verify.py's; here only the rectangle of A or B
-is chosen that is looked for: all of it that lies in memory, else the part around the slice.
+The layout is layouts/capture/locate.py's, the cause and the repair are layouts/descriptor/verify.py's; here only the
+rectangle of A or B is chosen that is looked for: all of it that lies in memory, else the part around the slice.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.capture.known import CHUNK, Known, Memory
-from layouts.capture.order import Slice
-from layouts.capture.seen import Side, origin
-from layouts.case import Diagnosis
-from layouts.descriptor import SHARED_BEGIN, Addresses, Descriptor
-from layouts.errors import LayoutError
-from layouts.locate import Image, search
-from layouts.storage import Storage
-from layouts.verify import verify
+from lanescope.capture.known import CHUNK, Known, Memory
+from lanescope.capture.locate import Image, search
+from lanescope.capture.order import Slice
+from lanescope.capture.seen import Side, origin
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.matrix import SHARED_BEGIN, Addresses, Descriptor
+from lanescope.descriptor.verify import verify
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import Storage
 
 VAGUE = ("start_wrong", "panel_stride_wrong", "other_slice")  # what is said where a whole other slice is read
 MOST_TILE = 1 << 20  # elements of a rectangle that is looked for

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.descriptor import WINDOW_BYTES
-from layouts.errors import LayoutError
+from lanescope.descriptor.matrix import WINDOW_BYTES
+from lanescope.errors import LayoutError
 
 MAGIC = int.from_bytes(b"LANESCOP", "little")
 MARK = int.from_bytes(b"LREC", "little")  # of a record that was written to its end
@@ -212,7 +212,7 @@ def _header(data: NDArray[np.uint8]) -> np.void:
     if len(data) < 8 or int.from_bytes(data[:8].tobytes(), "little") != MAGIC:
         raise _bad(
             "This is no capture: it does not begin with LANESCOP.",
-            "Save what lanescope::save writes, or the buffer that layouts.capture.empty made, after the kernel.",
+            "Save what lanescope::save writes, or the buffer that lanescope.capture.empty made, after the kernel.",
         )
     if len(data) < HEADER_BYTES:
         raise _bad(f"The capture is truncated: {len(data)} bytes, its header has {HEADER_BYTES}.", "Save it again.")

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.capture import fills
-from layouts.capture.form import Record
-from layouts.capture.known import Known, Memory, memory, of_fill, of_matrix
-from layouts.capture.seen import Step, Windows, origin, sides
-from layouts.dtypes import dtype
-from layouts.dump import codes_of
-from layouts.errors import LayoutError
+from lanescope.capture import fills
+from lanescope.capture.form import Record
+from lanescope.capture.known import Known, Memory, memory, of_fill, of_matrix
+from lanescope.capture.seen import Step, Windows, origin, sides
+from lanescope.dump import codes_of
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import dtype
 
 MOST_WINDOWS = 4  # that tell which fill it is
 MOST_ELEMENTS = 1 << 24  # of a matrix that is given

@@ -13,11 +13,11 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import codec
-from layouts.capture import fills
-from layouts.codec import Bits
-from layouts.dtypes import DType, dtype
-from layouts.locate import hashes
+from lanescope.capture import fills
+from lanescope.capture.locate import hashes
+from lanescope.ptx import codec
+from lanescope.ptx.codec import Bits
+from lanescope.ptx.dtypes import DType, dtype
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

@@ -1,5 +1,5 @@
 """Why registers do not hold the slice that an mma or a wgmma multiplies: exchanged, of another slice, or loaded by an
-ldmatrix whose lanes gave other rows. What lane and register should hold is layouts/chain.py's.
+ldmatrix whose lanes gave other rows. What lane and register should hold is layouts/shared/chain.py's.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from layouts import catalog
-from layouts.capture.fitted import Fits, Stored
-from layouts.capture.form import Record
-from layouts.capture.known import MAJORS, Ints, Known, Memory
-from layouts.capture.order import Slice
-from layouts.capture.seen import Side, Step, Windows, origin, taken
-from layouts.case import Diagnosis
-from layouts.chain import Chain, chain
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.reading import listed
-from layouts.swizzle import MODES
+from lanescope.capture.fitted import Fits, Stored
+from lanescope.capture.form import Record
+from lanescope.capture.known import MAJORS, Ints, Known, Memory
+from lanescope.capture.order import Slice
+from lanescope.capture.seen import Side, Step, Windows, origin, taken
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reading import listed
+from lanescope.shared.chain import Chain, chain
+from lanescope.shared.swizzle import MODES
 
 
 def diagnosed(

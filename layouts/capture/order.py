@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from layouts.capture.known import Known
-from layouts.capture.seen import Side, Step, first_element, origin
+from lanescope.capture.known import Known
+from lanescope.capture.seen import Side, Step, first_element, origin
 
 WHOLE = 1.0
 LEAST = 0.25  # of the elements, that tell where a slice begins

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from layouts.bits import hex_word
-from layouts.capture.causes import causes
-from layouts.capture.known import NONE, SEVERAL
-from layouts.causes import TITLES
-from layouts.reading import listed
+from lanescope.bits import hex_word
+from lanescope.capture.causes import causes
+from lanescope.capture.known import NONE, SEVERAL
+from lanescope.descriptor.causes import TITLES
+from lanescope.reading import listed
 
 if TYPE_CHECKING:
-    from layouts.capture.causes import Cause
-    from layouts.capture.verify import Operand, Verdict, Verified
+    from lanescope.capture.causes import Cause
+    from lanescope.capture.verify import Operand, Verdict, Verified
 
 MOST_ROWS = 48  # of the table that is printed
 MOST_CAUSES = 4

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.capture.form import KINDS, MMA, WGMMA, Record
-from layouts.capture.known import NONE, Bytes, Ints, Known, Memory, memory
-from layouts.catalog import find
-from layouts.codec import Bits, readable
-from layouts.descriptor import Addresses, Descriptor, View, reads, view
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from lanescope.capture.form import KINDS, MMA, WGMMA, Record
+from lanescope.capture.known import NONE, Bytes, Ints, Known, Memory, memory
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, reads, view
+from lanescope.errors import LayoutError
+from lanescope.ptx.catalog import find
+from lanescope.ptx.codec import Bits, readable
+from lanescope.ptx.instruction import Instruction, Operand
 
 WARPGROUP = 128
 LEAST_OWN, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that are its own matrix's, and the other's

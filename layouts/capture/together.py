@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from layouts.capture.order import INFERRED
-from layouts.case import Diagnosis
+from lanescope.capture.order import INFERRED
+from lanescope.descriptor.case import Diagnosis
 
 if TYPE_CHECKING:
-    from layouts.capture.verify import Verdict
+    from lanescope.capture.verify import Verdict
 
 Moved = frozenset[tuple[str, int]]  # field → how far it has to be moved, encoded
 Who = tuple[str, tuple[int, ...]]  # "warp" or "warpgroup", its block and its number there

@@ -1,7 +1,7 @@
 """A capture verified: which elements of A and B every recorded instruction read, whether they are the slice it should
 multiply, and if not, where that slice lies, why it was not read and the smallest repair.
 
->>> from layouts import capture
+>>> from lanescope import capture
 >>> capture.verify(capture.empty(1 << 12)).verdict
 'unknown'
 """
@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.capture import form
-from layouts.capture.accumulated import Accumulator, Sums
-from layouts.capture.fitted import Fits
-from layouts.capture.fitted import diagnosed as diagnosed_word
-from layouts.capture.form import Record
-from layouts.capture.given import known_of, on_host
-from layouts.capture.known import NONE, SEVERAL, Ints, Known
-from layouts.capture.loaded import diagnosed as diagnosed_registers
-from layouts.capture.loaded import rows_of
-from layouts.capture.order import INFERRED, Slice, hint, slices
-from layouts.capture.seen import Side, Step, Unread, Windows, filled, group_of, other_matrix, sides, steps
-from layouts.capture.together import Named, alike
-from layouts.case import Diagnosis
-from layouts.errors import LayoutError
+from lanescope.capture import form
+from lanescope.capture.accumulated import Accumulator, Sums
+from lanescope.capture.fitted import Fits
+from lanescope.capture.fitted import diagnosed as diagnosed_word
+from lanescope.capture.form import Record
+from lanescope.capture.given import known_of, on_host
+from lanescope.capture.known import NONE, SEVERAL, Ints, Known
+from lanescope.capture.loaded import diagnosed as diagnosed_registers
+from lanescope.capture.loaded import rows_of
+from lanescope.capture.order import INFERRED, Slice, hint, slices
+from lanescope.capture.seen import Side, Step, Unread, Windows, filled, group_of, other_matrix, sides, steps
+from lanescope.capture.together import Named, alike
+from lanescope.descriptor.case import Diagnosis
+from lanescope.errors import LayoutError
 
 NO_FILL = (
     "Nothing that was recorded is of the fills. Give A and B as matrices if they are not fills; if they are, their data"
@@ -163,7 +163,7 @@ class Verified:
     @property
     def text(self) -> str:
         """The verdict, a line a cause, and every step."""
-        from layouts.capture.said import text
+        from lanescope.capture.said import text
 
         return text(self)
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import codec, npy
-from layouts.descriptor import SHARED_BEGIN, SM_BYTES, WINDOW_BYTES, View
-from layouts.dtypes import DType, dtype
-from layouts.errors import LayoutError
+from lanescope.descriptor.matrix import SHARED_BEGIN, SM_BYTES, WINDOW_BYTES, View
+from lanescope.dump import npy
+from lanescope.errors import LayoutError
+from lanescope.ptx import codec
+from lanescope.ptx.dtypes import DType, dtype
 
 MOST_DUMP = SM_BYTES
 MOST_FILE = MOST_DUMP + 4096  # of a .npy file, its header included

@@ -1,7 +1,8 @@
 """What an instruction reads from a dump, whether that is the expected tile, and where the tile really lies.
 
-The bytes that are read follow layouts/descriptor.py; numbers are decoded by layouts/codec.py. layouts/locate.py looks
-for the tile in the dump; why the word does not read it is layouts/verify.py's.
+The bytes that are read follow layouts/descriptor/matrix.py; numbers are decoded by layouts/ptx/codec.py.
+layouts/capture/locate.py looks for the tile in the dump; why the word does not read it is
+layouts/descriptor/verify.py's.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import codec
-from layouts.codec import keys, numbers
-from layouts.descriptor import WINDOW_BYTES, Addresses, Descriptor, View, reads, view
-from layouts.dtypes import DType, dtype
-from layouts.dump.files import BASE, Dump, Tile, tile_of
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.locate import Fit, Image, Places, places, search
-from layouts.reading import choice, listed
-from layouts.storage import Storage
-from layouts.verify import Diagnosis, verify
+from lanescope.capture.locate import Fit, Image, Places, places, search
+from lanescope.descriptor.matrix import WINDOW_BYTES, Addresses, Descriptor, View, reads, view
+from lanescope.descriptor.verify import Diagnosis, verify
+from lanescope.dump.files import BASE, Dump, Tile, tile_of
+from lanescope.errors import LayoutError
+from lanescope.ptx import codec
+from lanescope.ptx.codec import keys, numbers
+from lanescope.ptx.dtypes import DType, dtype
+from lanescope.ptx.instruction import Instruction
+from lanescope.reading import choice, listed
+from lanescope.shared.storage import Storage
 
 MOST_DIAGNOSED = 4  # layouts that are explained
 AS = ("", "values", "bits")
@@ -117,7 +118,7 @@ def examine(
     operand. LayoutError names the field that is wrong.
 
     >>> import numpy as np
-    >>> from layouts import find
+    >>> from lanescope import find
     >>> told = examine(Dump(np.zeros(8192, np.uint8)), Descriptor(0x4000004000010040),
     ...                find("wgmma.mma_async.m64n64k16.f32.f16.f16"))
     >>> told.verdict, told.values.shape, told.outside

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from layouts import pasted, reading
-from layouts.errors import LayoutError, refusing_depth
-from layouts.reader import (
+from lanescope import reading
+from lanescope.errors import LayoutError, refusing_depth
+from lanescope.reader import (
     arms,
     assembler,
     atom_traits,
@@ -22,6 +22,7 @@ from layouts.reader import (
     instruction_word,
     layout,
     operations,
+    pasted,
     printed_map,
     ptx,
     sass,
@@ -34,8 +35,8 @@ from layouts.reader import (
     triton,
     word,
 )
-from layouts.reader.code import rows as code
-from layouts.reader.found import Found
+from lanescope.reader.code import rows as code
+from lanescope.reader.found import Found
 
 LONGEST = 1 << 16  # characters of a text
 

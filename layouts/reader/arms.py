@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from layouts.reader import atoms, terms
-from layouts.reader.found import Found
-from layouts.reader.terms import Term, Text
+from lanescope.reader import atoms, terms
+from lanescope.reader.found import Found
+from lanescope.reader.terms import Term, Text
 
 _CONDITIONAL = re.compile(r"(?<![\w.])(?:std::|cute::|cuda::std::)?conditional(?:_t)?\s*<")
 _MOST = 8  # conditionals of one text

@@ -1,16 +1,16 @@
 """Messages of ptxas about a matrix instruction: which instruction, and what the message means.
 
-ptxas 13.0 printed these of wrong PTX (layouts/differences.py, tests/ptxas); "Potential Performance Loss" is its advice
-of CUDA 12 and later on wgmma.
+ptxas 13.0 printed these of wrong PTX (layouts/ptx/differences.py, tests/ptxas); "Potential Performance Loss" is its
+advice of CUDA 12 and later on wgmma.
 """
 
 from __future__ import annotations
 
 import re
 
-from layouts import catalog
-from layouts.reader.found import Found
-from layouts.syntax import sizes_of
+from lanescope.ptx import catalog
+from lanescope.ptx.syntax import sizes_of
+from lanescope.reader.found import Found
 
 _SPELLED = sorted((*catalog.OPCODES, "wmma.load", "wmma.store", "wmma", "wgmma", "tcgen05"), key=len, reverse=True)
 _OPCODE = re.compile(

@@ -14,11 +14,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import cute
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reader import cutlass, labelled
-from layouts.reader.found import Found
+from lanescope.cute import layout as cute
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import cutlass, labelled
+from lanescope.reader.found import Found
 
 _TRAITS = re.compile(r"\bMMA_Traits\s*<\s*(?P<atom>[^\n;{}]{1,200}?)\s*>\s*(?::[^{;]{0,200})?\{")
 _SHAPE = re.compile(r"\bShape_MNK\s*=\s*(?:\w+::)?Shape\s*<\s*_?(\d+)\s*,\s*_?(\d+)\s*,\s*_?(\d+)\s*>")

@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from layouts import catalog
-from layouts.dtypes import SPELLED
-from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction, Place
-from layouts.reader import cutlass, terms, umma
-from layouts.reader.terms import Term, Text
-from layouts.reader.umma import Spelled
-from layouts.role import Verb
-from layouts.table import atoms as names
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import SPELLED
+from lanescope.ptx.instruction import WARPGROUP, Instruction, Place
+from lanescope.ptx.role import Verb
+from lanescope.ptx.table import atoms as names
+from lanescope.reader import cutlass, terms, umma
+from lanescope.reader.terms import Term, Text
+from lanescope.reader.umma import Spelled
 
 _CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "make_mma_atom", "MMAAtom"))
 _SELECTED = (256, 192, 128, 96, 64, 32, 16, 8)  # N that the selectors choose from, without the extended shapes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from layouts.reader.found import Found
+from lanescope.reader.found import Found
 
 INSTRUCTION = re.compile(
     r"(?<![\w.])(?:"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reader import ptx
-from layouts.reader.found import Found, instruction
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import ptx
+from lanescope.reader.found import Found, instruction
 
 _MOST = 64  # of one text
 _NEAR = 1200  # characters of one operation

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from layouts import catalog
-from layouts.dtypes import DTYPES
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reader import tensor_atoms
-from layouts.reader.found import Found, instruction
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import tensor_atoms
+from lanescope.reader.found import Found, instruction
 
 _TYPES = {row.names.atom: row.name for row in DTYPES.values() if row.names.atom}
 _TYPE = "|".join(_TYPES)

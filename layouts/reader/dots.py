@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from layouts.reader import atoms
-from layouts.reader.found import Found, instruction
+from lanescope.reader import atoms
+from lanescope.reader.found import Found, instruction
 
 _OPERATION = re.compile(
     r"(?<![\w])(?:(?:ttng|triton_nvidia_gpu|ttg|triton_gpu)\.)?(warp_?group_(?:dot|mma))(?:_wait)?\b"

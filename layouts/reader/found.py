@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from layouts.instruction import Instruction
+from lanescope.ptx.instruction import Instruction
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from layouts import catalog, wmma
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reader import terms
-from layouts.reader.found import Found, instruction
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, wmma
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import terms
+from lanescope.reader.found import Found, instruction
 
 _FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
 _SAID = {"__half": "half", "nv_bfloat16": "__nv_bfloat16", "signedchar": "signedchar", "int8_t": "signedchar",

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from layouts import c_integers
-from layouts.c_integers import BOOL, INT, LONG, PYTHON, IntegerType
-from layouts.deadline import check_deadline
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.integers import BOOL, INT, LONG, PYTHON, IntegerType
+from lanescope.deadline import check_deadline
 
 MOST_STEPS = 24_000  # tokens looked at in one text
 DEEPEST = 48

@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from layouts import idesc
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc
-from layouts.kind import Kind
-from layouts.reader import terms, umma
-from layouts.reader.code.words import built_word
-from layouts.reader.found import Found
-from layouts.reading import listed
-from layouts.spelling import read_word
-from layouts.table.kinds import KINDS
+from lanescope.blackwell import idesc
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.kind import Kind
+from lanescope.descriptor.spelling import read_word
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.reader import terms, umma
+from lanescope.reader.code.words import built_word
+from lanescope.reader.found import Found
+from lanescope.reading import listed
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")

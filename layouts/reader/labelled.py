@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layouts import cute
-from layouts.c_sizes import ELEMENT_BITS
-from layouts.errors import LayoutError
-from layouts.reader import shapes, terms
-from layouts.reader.terms import Term, Text
+from lanescope.cute import layout as cute
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.errors import LayoutError
+from lanescope.reader import shapes, terms
+from lanescope.reader.terms import Term, Text
 
 MOST_LINES = 512
 LONGEST_LINE = 1024

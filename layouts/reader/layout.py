@@ -9,11 +9,12 @@ from itertools import islice
 from math import prod
 from typing import Any
 
-from layouts import catalog, cute
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reader import atom_traits, labelled
-from layouts.reader.found import Found, instruction
+from lanescope.cute import layout as cute
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import atom_traits, labelled
+from lanescope.reader.found import Found, instruction
 
 _LOOKS = re.compile(r"\s*(?:(?:Swizzle|Sw|S)\s*<|smem_ptr|\(|_?\d+\s*:\s*_?\d)")
 _HALVES = re.compile(r"\s*([0-9a-fA-F]+)\s*:\s*([0-9a-fA-F]+)\s*")  # may be hi:lo of a word as well

@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from layouts.reader import atoms, terms
-from layouts.reader.found import Found, each_once, instruction
-from layouts.reader.terms import Term, Text
+from lanescope.reader import atoms, terms
+from lanescope.reader.found import Found, each_once, instruction
+from lanescope.reader.terms import Term, Text
 
 _SELECTOR = re.compile(r"(?<![\w.])(?:\w+::){0,4}[sr]s_op_selector(?:_\w+)?\s*<")
 _MADE = re.compile(r"make_tiled_mma\s*\(|TiledMMA\s*<")

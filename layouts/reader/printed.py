@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from layouts.bits import hex_word
-from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
-from layouts.reader import columns
-from layouts.reader.columns import Labelled, Span
-from layouts.reader.found import Found
-from layouts.table.descriptors import of_word
+from lanescope.bits import hex_word
+from lanescope.descriptor.matrix import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
+from lanescope.ptx.table.descriptors import of_word
+from lanescope.reader import columns
+from lanescope.reader.columns import Labelled, Span
+from lanescope.reader.found import Found
 
 _MOST = 16  # words of one text that are told as its meanings
 MOST_WORDS = 128

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from layouts.reader.code import rows
-from layouts.reader.code.finding import Pitfall
-from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
-from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules
-from layouts.reader.code.values import Term
-from layouts.reader.found import Found
-from layouts.swizzle import MODES
+from lanescope.reader.code import rows
+from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
+from lanescope.reader.code.tma_rules import Parts, Sheet, TensorMap, rules
+from lanescope.reader.code.values import Term
+from lanescope.reader.found import Found
+from lanescope.shared.swizzle import MODES
 
 MOST_MAPS = 24
 LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field, and of its line

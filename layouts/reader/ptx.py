@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from layouts import catalog
-from layouts.dtypes import DTYPES
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reader import immediates
-from layouts.reader.found import Found
-from layouts.syntax import sizes_of
-from layouts.table.tcgen05 import BESIDE
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.syntax import sizes_of
+from lanescope.ptx.table.tcgen05 import BESIDE
+from lanescope.reader import immediates
+from lanescope.reader.found import Found
 
 _ESCAPED = re.compile(r"\\(?:t|09)")  # of C and Python, of LLVM
 _LINE_END = re.compile(r"\\(?:n|0[aAdD])")

@@ -1,8 +1,8 @@
 """SASS: the tensor-core instructions of a disassembly and the PTX instructions that ptxas makes them of.
 
 cuobjdump -sass, nvdisasm and Nsight spell the opcodes alike; addresses, predicates, encodings and control codes around
-them are passed over. What compiles to what is a fact of layouts/table/sass.json (`make sass`): every variant assembled
-for every target that takes it. A suffix that a text leaves out leaves more candidates.
+them are passed over. What compiles to what is a fact of layouts/ptx/table/sass.json (`make sass`): every variant
+assembled for every target that takes it. A suffix that a text leaves out leaves more candidates.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from layouts import catalog
-from layouts.catalog import Compiled
-from layouts.errors import LayoutError
-from layouts.reader.found import Found
-from layouts.reading import listed
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.catalog import Compiled
+from lanescope.reader.found import Found
+from lanescope.reading import listed
 
 _MOST = 64  # different mnemonics of one text
 _MOST_LINES = 4096

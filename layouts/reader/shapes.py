@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from layouts import algebra, cute, tuples
-from layouts.errors import LayoutError
-from layouts.reader.terms import Term, Text
+from lanescope.cute import algebra, tuples
+from lanescope.cute import layout as cute
+from lanescope.errors import LayoutError
+from lanescope.reader.terms import Term, Text
 
 _TUPLES = frozenset(
     "Shape Stride tuple Coord Step Tile make_shape make_stride make_coord make_tuple make_step make_tile Tuple".split()

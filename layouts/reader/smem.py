@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from layouts.c_sizes import ELEMENT_BITS
-from layouts.reader import shapes, terms
-from layouts.reader.found import Found
-from layouts.reader.terms import Term, Text
-from layouts.table.descriptors import BASE32B, TCGEN05
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
+from lanescope.reader import shapes, terms
+from lanescope.reader.found import Found
+from lanescope.reader.terms import Term, Text
 
 _NAME = r"Layout_(?:K|MN)_(?:INTER|SW(?:32|64|128))(?:_32B)?_(?:Sp)?Atom(?:_Bits)?"
 _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?_(?:Sp)?Atom(_Bits)?$")

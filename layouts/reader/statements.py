@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from layouts import catalog, statement
-from layouts.instruction import Instruction
-from layouts.reader import ptx
+from lanescope.ptx import catalog, statement
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import ptx
 
 MOST = 512  # statements of one text
 MOST_OPERANDS = 8192  # characters of the operands of one

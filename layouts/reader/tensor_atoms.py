@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import re
 
-from layouts import catalog
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.table.tcgen05 import COPY, LOAD, PACKED, REDUCE, STORE
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.tcgen05 import COPY, LOAD, PACKED, REDUCE, STORE
 
 _BITS = r"(?:32|64|128|256)"
 ATOM = re.compile(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from layouts.errors import LayoutError
-from layouts.reader import cutlass, ptx, tiled_mma, umma
-from layouts.reader.found import Found
+from lanescope.errors import LayoutError
+from lanescope.reader import cutlass, ptx, tiled_mma, umma
+from lanescope.reader.found import Found
 
 _NAMES = re.compile(
     r"(?<![\w.])(?:(?P<ptx>tcgen05(?:\.\w+(?:::\w+)?)*)"  # PTX, and cute.nvgpu.tcgen05

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from layouts.reader.code import rows
-from layouts.reader.code.finding import Pitfall
-from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules
-from layouts.reader.code.values import Term
-from layouts.reader.found import Found, each_once
-from layouts.reading import listed
-from layouts.swizzle import BY_WIDTH
-from layouts.tma import WIDTHS
+from lanescope.reader.code import rows
+from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.code.tma_rules import Parts, Sheet, TensorMap, rules
+from lanescope.reader.code.values import Term
+from lanescope.reader.found import Found, each_once
+from lanescope.reading import listed
+from lanescope.shared.swizzle import BY_WIDTH
+from lanescope.shared.tma import WIDTHS
 
 _MOST = 16
 _OF_NVGPU = re.compile(

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from layouts.reader.grammar import (
+from lanescope.reader.grammar import (
     DEEPEST,
     MOST_STEPS,
     PYTHON_TOKEN,

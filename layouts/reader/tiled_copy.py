@@ -10,13 +10,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts import catalog, copyatom
-from layouts.c_sizes import ELEMENT_BITS
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.reader import atoms, labelled, shapes, terms, tiled_mma
-from layouts.reader.found import Found, each_once
-from layouts.reader.terms import Term, Text
+from lanescope.cute import copy_atom as copyatom
+from lanescope.cute.text import read_layout
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader import atoms, labelled, shapes, terms, tiled_mma
+from lanescope.reader.found import Found, each_once
+from lanescope.reader.terms import Term, Text
 
 _MADE = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?\s*\("

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from layouts import catalog, cute, umma_atom
-from layouts.instruction import Instruction, Operand
-from layouts.reader import atoms, labelled, shapes, terms
-from layouts.reader import umma as umma_atoms
-from layouts.reader.atoms import Atom
-from layouts.reader.found import Found, each_once
-from layouts.reader.terms import Term, Text
-from layouts.reading import listed
+from lanescope.blackwell import umma_atom
+from lanescope.cute import layout as cute
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reader import atoms, labelled, shapes, terms
+from lanescope.reader import umma as umma_atoms
+from lanescope.reader.atoms import Atom
+from lanescope.reader.found import Found, each_once
+from lanescope.reader.terms import Term, Text
+from lanescope.reading import listed
 
 _MADE = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:make_tiled_mma|make_trivial_tiled_mma)\s*\(|(?<!\w)TiledM(?:MA|ma)\s*<"

@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from layouts import catalog
-from layouts.c_sizes import ELEMENT_BITS
-from layouts.instruction import WARP, WARPGROUP, Instruction
-from layouts.reader import gluon, terms
-from layouts.reader.found import Found
-from layouts.reader.terms import Term, Text
-from layouts.reading import shown
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import WARP, WARPGROUP, Instruction
+from lanescope.reader import gluon, terms
+from lanescope.reader.found import Found
+from lanescope.reader.terms import Term, Text
+from lanescope.reading import shown
 
 _DIALECTS = r"(?:ttg|triton_gpu|ttng|triton_nvidia_gpu|gluon)"
 _ATTRIBUTE = re.compile(rf"\#{_DIALECTS}\.\w+\s*(?:<|(?![\w.<]))")

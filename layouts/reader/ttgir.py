@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layouts.c_sizes import ELEMENT_BITS
+from lanescope.cxx.sizes import ELEMENT_BITS
 
 _ALIAS = re.compile(r"^[^\S\n]*(#\w+)\s*=\s*(#[\w.]+[^\S\n]*)", re.MULTILINE)
 _SECTION = re.compile(r"^[ \t]*//[ \t]*-{4,}[ \t]*$", re.M)  # between the inputs of one test file

@@ -9,18 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts import catalog, idesc, umma_atom
-from layouts.bound import opcode_of
-from layouts.dtypes import SPELLED
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.kind import Kind
-from layouts.reader import terms
-from layouts.reader.terms import Term, Text
-from layouts.reading import shown
-from layouts.table.kinds import ALONE, PAIR
-from layouts.table.umma_atoms import COMPLEX, OPERATIONS, PAIRED, ROWS, TENSOR, AtomRow, OperationRow
-from layouts.umma_atom import UmmaAtom
+from lanescope.blackwell import idesc, umma_atom
+from lanescope.blackwell.bound import opcode_of
+from lanescope.blackwell.kind import Kind
+from lanescope.blackwell.umma_atom import UmmaAtom
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import SPELLED
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.kinds import ALONE, PAIR
+from lanescope.ptx.table.umma_atoms import COMPLEX, OPERATIONS, PAIRED, ROWS, TENSOR, AtomRow, OperationRow
+from lanescope.reader import terms
+from lanescope.reader.terms import Term, Text
+from lanescope.reading import shown
 
 EXAMPLE = "SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, UMMA::Major::K, UMMA::Major::K>"
 UNSAID = "unsaid"  # of a wish: something is left open on which the tile depends, more than a type
@@ -317,7 +318,7 @@ def of_instruction(found: Instruction, text: str, word: str, tensor: bool | None
     """The atom of a tcgen05.mma. word: its instruction descriptor or a wish, the usual one where it is empty; tensor:
     whether A lies in tensor memory, by the brackets of the text's operands where it is None.
     """
-    from layouts.bound import bind
+    from lanescope.blackwell.bound import bind
 
     opcode_of(found)
     if tensor is None:

@@ -1,21 +1,21 @@
-"""A 64-bit matrix descriptor, in every spelling of layouts.spelling, or code that builds one."""
+"""A 64-bit matrix descriptor, in every spelling of lanescope.descriptor.spelling, or code that builds one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from layouts.bits import hex_word
-from layouts.descriptor import FIELDS, WGMMA, Descriptor
-from layouts.errors import LayoutError
-from layouts.expression import LONGEST
-from layouts.reader import instruction_word, printed
-from layouts.reader.code import rows
-from layouts.reader.code.word import runs
-from layouts.reader.code.words import BuiltWord, built_words
-from layouts.reader.found import Found
-from layouts.spelling import read_word
-from layouts.table.descriptors import of_word
+from lanescope.bits import hex_word
+from lanescope.cxx.expression import LONGEST
+from lanescope.descriptor.matrix import FIELDS, WGMMA, Descriptor
+from lanescope.descriptor.spelling import read_word
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import of_word
+from lanescope.reader import instruction_word, printed
+from lanescope.reader.code import rows
+from lanescope.reader.code.word import runs
+from lanescope.reader.code.words import BuiltWord, built_words
+from lanescope.reader.found import Found
 
 _NUMBER = re.compile(
     r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"

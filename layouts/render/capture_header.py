@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layouts.capture import fills
-from layouts.capture.form import (
+from lanescope.capture import fills
+from lanescope.capture.form import (
     FRAGMENT,
     HEADER,
     HEADER_BYTES,
@@ -19,7 +19,7 @@ from layouts.capture.form import (
     WGMMA,
     Row,
 )
-from layouts.render import capture_macros
+from lanescope.render import capture_macros
 
 
 def header() -> str:

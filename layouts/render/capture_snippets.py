@@ -28,7 +28,7 @@ b[n * K + k] = __ushort_as_bfloat16(lanescope::code_bf16(n, k, 'b'));
     (
         "NumPy",
         """\
-from layouts import capture
+from lanescope import capture
 
 a = capture.fill((M, K), "bf16")               # codes, as uint16
 b = capture.fill((K, N), "bf16", "b")          # nk=True: (N, K)
@@ -38,7 +38,7 @@ b = capture.fill((K, N), "bf16", "b")          # nk=True: (N, K)
         "PyTorch",
         """\
 import numpy as np, torch
-from layouts import capture
+from lanescope import capture
 
 a = torch.from_numpy(capture.fill((M, K), "bf16").view(np.int16)).view(torch.bfloat16).cuda()
 b = torch.from_numpy(capture.fill((K, N), "bf16", "b").view(np.int16)).view(torch.bfloat16).cuda()
@@ -58,7 +58,7 @@ TESTS = (
         "pytest with CuPy",
         """\
 import cupy
-from layouts import capture
+from lanescope import capture
 
 def test_the_kernel_reads_its_tiles():
     buffer = cupy.asarray(capture.empty(64 << 20))
@@ -72,7 +72,7 @@ def test_the_kernel_reads_its_tiles():
         "pytest with PyTorch",
         """\
 import numpy as np, torch
-from layouts import capture
+from lanescope import capture
 
 def test_the_kernel_reads_its_tiles():
     buffer = torch.from_numpy(capture.empty(64 << 20)).cuda()

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from layouts.chain import Chain, affine
-from layouts.pieces import Ints
-from layouts.render.cuda import function_name, swizzled, wrapper
-from layouts.swizzle import Swizzle
+from lanescope.render.cuda import function_name, swizzled, wrapper
+from lanescope.shared.chain import Chain, affine
+from lanescope.shared.pieces import Ints
+from lanescope.shared.swizzle import Swizzle
 
 
 def code(found: Chain) -> str:

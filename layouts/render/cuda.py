@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from layouts.dtypes import REGISTERS, DType
-from layouts.instruction import Instruction, Operand, Place
-from layouts.slots import Slot, slots
-from layouts.swizzle import Swizzle
+from lanescope.ptx.dtypes import REGISTERS, DType
+from lanescope.ptx.instruction import Instruction, Operand, Place
+from lanescope.ptx.slots import Slot, slots
+from lanescope.shared.swizzle import Swizzle
 
 
 def function_name(instruction: Instruction) -> str:

@@ -1,10 +1,10 @@
 """CUDA C++ for one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field.
-`layouts.reader.code.words` reads those of wgmma back.
+`lanescope.reader.code.words` reads those of wgmma back.
 """
 
 from __future__ import annotations
 
-from layouts.descriptor import LBO, SBO, START, Descriptor
+from lanescope.descriptor.matrix import LBO, SBO, START, Descriptor
 
 BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
     "start_address": "start_address_", "lbo": "leading_byte_offset_", "sbo": "stride_byte_offset_",

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from html import escape
 
-from layouts.errors import LayoutError
-from layouts.palette import LIGHT, Palette, wheel
-from layouts.render.svg import colour_for, svg
-from layouts.view import Figure, Panel
+from lanescope.errors import LayoutError
+from lanescope.render.palette import LIGHT, Palette, wheel
+from lanescope.render.svg import colour_for, svg
+from lanescope.render.view import Figure, Panel
 
 # What a caption says, by language: colour, modulo, stored.
 WORDS = {

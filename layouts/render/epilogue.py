@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 
-from layouts.epilogue import CHUNK, MATRIX, MOST_MATRICES, WARPS, Epilogue, Stored
-from layouts.render.cuda import swizzled
-from layouts.render.tmem import statement
+from lanescope.blackwell.epilogue import CHUNK, MATRIX, MOST_MATRICES, WARPS, Epilogue, Stored
+from lanescope.render.cuda import swizzled
+from lanescope.render.tmem import statement
 
 PACKED = {"f16": "cvt.rn.f16x2.f32", "bf16": "cvt.rn.bf16x2.f32"}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from layouts.dtypes import DTYPES, dtype
-from layouts.idesc import CALLED, Idesc, legal_forms
-from layouts.kind import Kind, Part
-from layouts.table.kinds import ALONE, WS
+from lanescope.blackwell.idesc import CALLED, Idesc, legal_forms
+from lanescope.blackwell.kind import Kind, Part
+from lanescope.ptx.dtypes import DTYPES, dtype
+from lanescope.ptx.table.kinds import ALONE, WS
 
 MEMBERS = {
     "sparsity_selector": "sparse_id2_", "max_shift": "max_shift_", "sfa_id": "a_sf_id_", "sfb_id": "b_sf_id_",

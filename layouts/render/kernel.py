@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import shlex
 
-from layouts import catalog
-from layouts.plan import Described, Matrix, Placed, Plan, Rows, Side, Tiled
-from layouts.render import kernel_script
-from layouts.render.kernel_device import device
-from layouts.render.kernel_host import host, includes
+from lanescope.product.plan import Described, Matrix, Placed, Plan, Rows, Side, Tiled
+from lanescope.ptx import catalog
+from lanescope.render import kernel_script
+from lanescope.render.kernel_device import device
+from lanescope.render.kernel_host import host, includes
 
 
 def target(plan: Plan) -> str:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layouts import catalog
-from layouts.instruction import Feed, Instruction
-from layouts.plan import Described, Matrix, Placed, Plan, Rows, Side, Tiled
-from layouts.render import chain as chain_code
-from layouts.render import cuda, placed, smem
-from layouts.render.cuda import function_name, memory_type, wrapper, wrapper_name
-from layouts.table.wgmma_order import BY_NAME
+from lanescope.product.plan import Described, Matrix, Placed, Plan, Rows, Side, Tiled
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Feed, Instruction
+from lanescope.ptx.table.wgmma_order import BY_NAME
+from lanescope.render import chain as chain_code
+from lanescope.render import cuda, placed, smem
+from lanescope.render.cuda import function_name, memory_type, wrapper, wrapper_name
 
 NAME = "product"  # of the kernel
 

@@ -8,10 +8,10 @@ import re
 
 import numpy as np
 
-from layouts import codec
-from layouts.instruction import Instruction
-from layouts.plan import Plan, Side
-from layouts.render.kernel_device import NAME, parameters, unit
+from lanescope.product.plan import Plan, Side
+from lanescope.ptx import codec
+from lanescope.ptx.instruction import Instruction
+from lanescope.render.kernel_device import NAME, parameters, unit
 
 C_RANGE = (-8, 8)
 DEFAULT_SHARED = 48 * 1024  # a kernel that takes more must ask first

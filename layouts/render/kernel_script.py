@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 
-from layouts import catalog, codec
-from layouts.plan import Plan, Side
-from layouts.render.kernel_device import NAME, device, parameters
-from layouts.render.kernel_host import C_RANGE, DEFAULT_SHARED, span, table
+from lanescope.product.plan import Plan, Side
+from lanescope.ptx import catalog, codec
+from lanescope.render.kernel_device import NAME, device, parameters
+from lanescope.render.kernel_host import C_RANGE, DEFAULT_SHARED, span, table
 
 _NUMPY = {
     "double": "float64",

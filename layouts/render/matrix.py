@@ -12,10 +12,10 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import wheel
-from layouts.render.svg import colour_for, runs, shown
-from layouts.view import Panel
-from layouts.window import Range
+from lanescope.render.palette import wheel
+from lanescope.render.svg import colour_for, runs, shown
+from lanescope.render.view import Panel
+from lanescope.render.window import Range
 
 MOST_LABELS = 1100  # cells that are still labelled
 _TICKS = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from layouts.descriptor import START
-from layouts.errors import LayoutError
-from layouts.plan import Placed
-from layouts.render.cuda import memory_type, swizzled
+from lanescope.descriptor.matrix import START
+from lanescope.errors import LayoutError
+from lanescope.product.plan import Placed
+from lanescope.render.cuda import memory_type, swizzled
 
 MOST_SUMMANDS = 12
 

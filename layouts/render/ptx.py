@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layouts.instruction import Instruction
-from layouts.slots import slots
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.slots import slots
 
 
 def syntax(instruction: Instruction, a_from: str = "registers") -> str:

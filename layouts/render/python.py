@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layouts.instruction import WARPGROUP, Operand
+from lanescope.ptx.instruction import WARPGROUP, Operand
 
 
 def snippet(op: Operand) -> str:

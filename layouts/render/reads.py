@@ -10,9 +10,9 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import palette
-from layouts.descriptor import Addresses, View
-from layouts.view import LEFT, TOP, Figure, Panel
+from lanescope.descriptor.matrix import Addresses, View
+from lanescope.render import palette
+from lanescope.render.view import LEFT, TOP, Figure, Panel
 
 # The state of a chunk of memory: code → (CSS class, what the legend says). The codes are those of `states`.
 UNUSED, READ, STORED, OTHER, RIGHT, PLAIN = range(6)

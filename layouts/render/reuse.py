@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layouts import codec
-from layouts.dtypes import dtype
-from layouts.instruction import Operand
-from layouts.pattern import IntArray
-from layouts.reuse import Reuse
+from lanescope.ptx import codec
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.instruction import Operand
+from lanescope.ptx.pattern import IntArray
+from lanescope.tiles.reuse import Reuse
 
 # How CUDA's conversion to a narrow float is told its type and its rounding.
 _NARROW = {

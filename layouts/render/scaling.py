@@ -4,12 +4,12 @@ copies and MMAs of a tile; the 32-bit register of mma.sync. And metadata in CUTL
 
 from __future__ import annotations
 
-from layouts.compressed import Written
-from layouts.instruction import SCALES
-from layouts.pattern import Pattern, Words
-from layouts.render.tmem import scale_order
-from layouts.scales import COLUMNS, GROUPS, ROWS
-from layouts.scaling import Copied, Side, Step, copy_text
+from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
+from lanescope.blackwell.scaling import Copied, Side, Step, copy_text
+from lanescope.ptx.compressed import Written
+from lanescope.ptx.instruction import SCALES
+from lanescope.ptx.pattern import Pattern, Words
+from lanescope.render.tmem import scale_order
 
 LARGEST = 254  # UE8M0 of 2^127; 255 is NaN
 PER_REGISTER = 4  # factors that a 32-bit register or column holds

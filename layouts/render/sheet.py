@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.errors import LayoutError
-from layouts.palette import MANY, Palette
-from layouts.render.svg import svg
-from layouts.view import TOP, Figure, Panel
+from lanescope.errors import LayoutError
+from lanescope.render.palette import MANY, Palette
+from lanescope.render.svg import svg
+from lanescope.render.view import TOP, Figure, Panel
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA, Descriptor
-from layouts.swizzle import Mode
-from layouts.table.wgmma_order import BY_NAME
-from layouts.tiling import Tile
+from lanescope.descriptor.matrix import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA, Descriptor
+from lanescope.ptx.table.wgmma_order import BY_NAME
+from lanescope.shared.swizzle import Mode
+from lanescope.shared.tiling import Tile
 
 UNITS = {
     8: "unsigned char",

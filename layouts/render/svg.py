@@ -12,9 +12,9 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import BW, HATCHES, LIGHT, STATUSES, Palette, Status, wheel
-from layouts.pattern import IntArray
-from layouts.view import Figure, Grid, Panel
+from lanescope.ptx.pattern import IntArray
+from lanescope.render.palette import BW, HATCHES, LIGHT, STATUSES, Palette, Status, wheel
+from lanescope.render.view import Figure, Grid, Panel
 
 Mask = NDArray[np.bool_]
 MOST_LABELS = 900

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layouts.instruction import Operand
-from layouts.view import Panel
+from lanescope.ptx.instruction import Operand
+from lanescope.render.view import Panel
 
 
 def _window(panel: Panel) -> tuple[range, range]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import triton
-from layouts.linear import Linear
-from layouts.render.sheet import Sheet
+from lanescope import triton
+from lanescope.render.sheet import Sheet
+from lanescope.triton.linear import Linear
 
 Longs = NDArray[np.int64]
 COLUMN_BITS = 32

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from layouts.errors import LayoutError
+from lanescope.errors import LayoutError
 
 _SPACE = "{http://www.w3.org/2000/svg}"
 _STEP = re.compile(r"([MmLlHhVvZz])|(-?\d*\.?\d+)")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layouts.scales import COLUMNS, GROUPS, ROWS, SCALE_ATOM
-from layouts.tmem import Access
+from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS, SCALE_ATOM
+from lanescope.blackwell.tmem import Access
 
 ATOM_BYTES = ROWS * COLUMNS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layouts.table.wgmma_order import BY_NAME as ROWS
+from lanescope.ptx.table.wgmma_order import BY_NAME as ROWS
 
 DECLARED = ".reg .b32 a<4>, new; .reg .f32 d<4>, e<4>; .reg .b64 descA, descB; .reg .b32 tile;"
 _OPCODE = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layouts import wmma
-from layouts.instruction import Feed, Instruction
-from layouts.table.wmma_api import BIT_OPERATIONS
+from lanescope.ptx import wmma
+from lanescope.ptx.instruction import Feed, Instruction
+from lanescope.ptx.table.wmma_api import BIT_OPERATIONS
 
 HEAD = "#include <mma.h>\nusing namespace nvcuda;\n"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from layouts.descriptor import Descriptor
-from layouts.palette import Palette
-from layouts.render.svg import hatches
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.render.palette import Palette
+from lanescope.render.svg import hatches
 
 
 def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:

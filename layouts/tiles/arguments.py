@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layouts import algebra
-from layouts.algebra import Tiler
-from layouts.cute import CuteLayout
-from layouts.cutetext import read_layout, read_tiler
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.cute import algebra
+from lanescope.cute.algebra import Tiler
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import read_layout, read_tiler
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
 
 
 def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:

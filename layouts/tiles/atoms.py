@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from layouts import algebra, catalog
-from layouts.cute import CuteLayout
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.pattern import Pattern
-from layouts.reading import shown
-from layouts.table import atoms as names
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.pattern import Pattern
+from lanescope.ptx.table import atoms as names
+from lanescope.reading import shown
 
 HINT = "A PTX text or a CUTLASS name: mma.m16n8k16.row.col.f32.f16.f16.f32, SM80_16x8x16_F32F16F16F32_TN."
 DIMS = {"a": "mk", "b": "nk", "c": "mn"}  # rows and columns of CuTe's tensors, as sizes of the instruction
@@ -65,7 +66,7 @@ def _named(text: str, field: str) -> tuple[Instruction, bool]:
     """(instruction, whether A comes from registers): A of a wgmma lies in shared memory unless the text says _RS."""
     if catalog.opcode_of(text):
         return catalog.named(text, field), False
-    from layouts.reader import cutlass  # the reader's parsers load when a name is read
+    from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:
         found = cutlass.read(text)

@@ -6,7 +6,7 @@ brings.
 
 A box is as long as shared memory and the tile run alike: along the contiguous dimension, then line by line; of a
 multicast each CTA brings a part of it (construct_tma_gbasis and make_tma_copy_desc of
-include/cute/atom/copy_traits_sm90_tma.hpp, CUTLASS 4.7). Where a box lands is layouts.tma's.
+include/cute/atom/copy_traits_sm90_tma.hpp, CUTLASS 4.7). Where a box lands is lanescope.shared.tma's.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import tma
-from layouts.cute import CuteLayout
-from layouts.errors import LayoutError
-from layouts.reading import choice, number, shown
-from layouts.storage import Storage
-from layouts.tiles.mma import MOST_SIZE, MOST_VALUES
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reading import choice, number, shown
+from lanescope.shared import tma
+from lanescope.shared.storage import Storage
+from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
 
 Longs = NDArray[np.int64]
 ATOMS = {  # CUTLASS's name → whether it loads, whether the CTAs of a cluster share it
@@ -113,7 +113,7 @@ def tma_copy(
     """The boxes of a tile (rows, columns) that a storage of (row, column) has; layout: of global memory, for its rules.
     LayoutError names the field that is wrong; what the driver or CuTe would refuse is in `rules`.
 
-    >>> from layouts.storage import storage
+    >>> from lanescope.shared.storage import storage
     >>> made = tma_copy("SM90_TMA_LOAD", tile=(128, 128), where=storage(
     ...     {"kind": "canonical", "mn": 128, "k": 128, "swizzle": "128B"}, 16, "K"))
     >>> made.box, made.boxes, made.rules

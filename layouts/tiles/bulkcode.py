@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from layouts.cute import CuteLayout
-from layouts.tiles.bulk import TmaCopy
+from lanescope.cute.layout import CuteLayout
+from lanescope.tiles.bulk import TmaCopy
 
 _TYPES = {8: "UINT8", 16: "FLOAT16", 32: "FLOAT32", 64: "FLOAT64"}
 
@@ -94,7 +94,7 @@ def python(made: TmaCopy, storage: Mapping[str, object], major: str) -> str:
     """The same in Lanescope's Python."""
     more = f", multicast={made.multicast}" if made.multicast > 1 else ""
     return (
-        "from layouts import tma_copy\nfrom layouts.storage import storage\n\n"
+        "from lanescope import tma_copy\nfrom lanescope.shared.storage import storage\n\n"
         f"where = storage({dict(storage)!r}, {made.element_bits}, {major!r})\n"
         f"made = tma_copy({made.atom!r}, tile={made.tile}, where=where, element_bits={made.element_bits},"
         f" major={major!r}{more})\n"

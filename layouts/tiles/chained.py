@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.errors import LayoutError
-from layouts.tiles.mma import TiledMMA, TileOperand
+from lanescope.errors import LayoutError
+from lanescope.tiles.mma import TiledMMA, TileOperand
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ CUTLASS 4.7: include/cute/arch (names of atoms), python/CuTeDSL/cutlass/cute/nvg
 
 from __future__ import annotations
 
-from layouts import algebra
-from layouts.cute import CuteLayout
-from layouts.cutetext import cxx, cxx_tiler, python
-from layouts.dtypes import dtype
-from layouts.table import atoms
-from layouts.tiles.copy import TiledCopy
-from layouts.tiles.mma import TiledMMA
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import cxx, cxx_tiler, python
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.table import atoms
+from lanescope.tiles.copy import TiledCopy
+from lanescope.tiles.mma import TiledMMA
 
 _OF_BITS = {4: "uint4_t", 8: "uint8_t", 16: "half_t", 32: "float", 64: "double", 128: "uint128_t"}
 
@@ -131,7 +131,7 @@ def lanescope_python(made: TiledMMA, atom: str) -> str:
         parts.append(f"permutation={algebra.spelled_tiler(made.permutation)!r}")
     parts.append(f"tile={made.tile}")
     return (
-        "from layouts import tiled_mma\n\n"
+        "from lanescope import tiled_mma\n\n"
         f"made = tiled_mma({', '.join(parts)})\n"
         "made.a.rows, made.a.cols  # int32 [thread, value], as partition_A orders them\n"
         "made.c.owner(0, 0)        # [(thread, value), …]\n"

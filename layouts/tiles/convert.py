@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import banks, freeing
-from layouts.banks import Cost, Use
-from layouts.errors import LayoutError
-from layouts.freeing import Solution
-from layouts.showing import Shown
-from layouts.tiles.gluon import TritonLayout
-from layouts.tiles.paid import Paid
+from lanescope.errors import LayoutError
+from lanescope.shared import banks, freeing
+from lanescope.shared.banks import Cost, Use
+from lanescope.shared.freeing import Solution
+from lanescope.showing import Shown
+from lanescope.tiles.paid import Paid
+from lanescope.triton.gluon import TritonLayout
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -20,23 +20,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from layouts import algebra, catalog
-from layouts.algebra import Tiler
-from layouts.copyatom import HINT, PLAIN, CopyAtom, matrix_atom, plain_atom, widest_access
-from layouts.cute import CuteLayout
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reading import choice, listed, number, shown
-from layouts.showing import Shown
-from layouts.tiles import making
-from layouts.tiles.bulk import is_tma
-from layouts.tiles.held import ByThread, Ints
-from layouts.tiles.mma import MOST_SIZE, MOST_VALUES, TiledMMA
-from layouts.tiles.mma import tiled_mma as made_mma
-from layouts.tiles.printed import body_of
+from lanescope.cute import algebra
+from lanescope.cute.algebra import Tiler
+from lanescope.cute.copy_atom import HINT, PLAIN, CopyAtom, matrix_atom, plain_atom, widest_access
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reading import choice, listed, number, shown
+from lanescope.showing import Shown
+from lanescope.tiles import making
+from lanescope.tiles.bulk import is_tma
+from lanescope.tiles.held import ByThread, Ints
+from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES, TiledMMA
+from lanescope.tiles.mma import tiled_mma as made_mma
+from lanescope.tiles.printed import body_of
 
 if TYPE_CHECKING:
-    from layouts.reader.tiled_copy import Copied
+    from lanescope.reader.tiled_copy import Copied
 
 WIDER = {"a": "M or K", "b": "N or K", "c": "M or N"}
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
@@ -72,7 +73,7 @@ def _operation(text: str) -> Copied | None:
     """A copy operation of CUTLASS alone or in a Copy_Atom, as the reader has it; None for another text."""
     if not (found := _OPERATION.match(text)):
         return None
-    from layouts.reader import terms, tiled_copy  # the reader's parsers load when a name is read
+    from lanescope.reader import terms, tiled_copy  # the reader's parsers load when a name is read
 
     known = {name.lower(): name for name in _NAMES}
     name = known.get(found["name"].lower(), found["name"])  # universalcopy, too
@@ -101,7 +102,7 @@ def _plain_operation(text: str, copied: Copied, bits: int | None, element_bits: 
 def _instruction(text: str) -> Instruction:
     if catalog.opcode_of(text):
         return catalog.named(text, "atom")
-    from layouts.reader import cutlass  # the reader's parsers load when a name is read
+    from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:
         found = cutlass.read(text)
@@ -129,7 +130,7 @@ class Side(ByThread):
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""
-        from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
+        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
 
         size = int(self.rows.max()) + 1, int(self.cols.max()) + 1
         return tile_svg(self.rows, self.cols, size, f"{size[0]} × {size[1]}, {self.access} values an access")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import LIGHT, Palette
-from layouts.render.svg import svg
-from layouts.view import LEFT, TOP, Figure, Panel
+from lanescope.render.palette import LIGHT, Palette
+from lanescope.render.svg import svg
+from lanescope.render.view import LEFT, TOP, Figure, Panel
 
 MOST_DRAWN = 1 << 14  # cells of a picture; a larger tile shows its first rows and columns
 MOST_LABELS = 2048

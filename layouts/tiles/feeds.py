@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from layouts import catalog
-from layouts.linear import Basis, Linear
+from lanescope.ptx import catalog
+from lanescope.triton.linear import Basis, Linear
 
 DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 

@@ -3,7 +3,7 @@ or plain loads, into a TiledMMA. Which elements arrive, and what each warp pays 
 
 The store puts element (row, k) where the storage says. A load is executed on those bytes: each lane's address is that
 of the first element of its access, the bytes behind it are what it reads, and the atom's layouts say which lane and
-value receives them (CuTe's SrcLayout and DstLayout). Wavefronts come from layouts.banks.
+value receives them (CuTe's SrcLayout and DstLayout). Wavefronts come from lanescope.shared.banks.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import algebra, freeing
-from layouts.errors import LayoutError
-from layouts.freeing import Solution
-from layouts.storage import Storage
-from layouts.tiles import memory
-from layouts.tiles.copy import TiledCopy, tiled_copy
-from layouts.tiles.memory import LANES, Sectors, SharedSide
-from layouts.tiles.mma import TiledMMA, TileOperand
+from lanescope.cute import algebra
+from lanescope.errors import LayoutError
+from lanescope.shared import freeing
+from lanescope.shared.freeing import Solution
+from lanescope.shared.storage import Storage
+from lanescope.tiles import memory
+from lanescope.tiles.copy import TiledCopy, tiled_copy
+from lanescope.tiles.memory import LANES, Sectors, SharedSide
+from lanescope.tiles.mma import TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
 

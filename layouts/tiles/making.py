@@ -4,14 +4,14 @@ its kin find them (include/cute/atom/copy_atom.hpp, CUTLASS 4.7).
 
 from __future__ import annotations
 
-from layouts import algebra
-from layouts.algebra import Tiler
-from layouts.cute import CuteLayout
-from layouts.cutetext import read_layout, read_tiler
-from layouts.errors import LayoutError
-from layouts.reading import quoted, shown
-from layouts.tiles.arguments import least_size
-from layouts.tiles.mma import MOST_THREADS, MOST_VALUES, TiledMMA
+from lanescope.cute import algebra
+from lanescope.cute.algebra import Tiler
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import read_layout, read_tiler
+from lanescope.errors import LayoutError
+from lanescope.reading import quoted, shown
+from lanescope.tiles.arguments import least_size
+from lanescope.tiles.mma import MOST_THREADS, MOST_VALUES, TiledMMA
 
 Made = tuple[CuteLayout, tuple[Tiler, Tiler]]  # (thread, value) → element of the tiler, and a tiler a dimension
 OPERANDS = ("a", "b", "c", "c_atom")  # make_tiled_copy_A, _B, _C and _C_atom

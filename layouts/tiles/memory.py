@@ -1,7 +1,7 @@
 """What a TiledCopy does to memory: vector width, bank conflicts of the shared side, sectors of the global side.
 
-Shared memory: addresses come from a storage of the contract, wavefronts from layouts.banks. Global memory: a warp's
-access is served in sectors of 32 bytes (CUDA C++ Best Practices Guide, coalesced access to global memory).
+Shared memory: addresses come from a storage of the contract, wavefronts from lanescope.shared.banks. Global memory: a
+warp's access is served in sectors of 32 bytes (CUDA C++ Best Practices Guide, coalesced access to global memory).
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import banks, freeing, tuples
-from layouts.banks import Cost, Use
-from layouts.cute import CuteLayout
-from layouts.errors import LayoutError
-from layouts.freeing import Solution
-from layouts.storage import Storage
-from layouts.tiles.copy import Side, TiledCopy
-from layouts.tiles.paid import Paid
+from lanescope.cute import tuples
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.shared import banks, freeing
+from lanescope.shared.banks import Cost, Use
+from lanescope.shared.freeing import Solution
+from lanescope.shared.storage import Storage
+from lanescope.tiles.copy import Side, TiledCopy
+from lanescope.tiles.paid import Paid
 
 Longs = NDArray[np.int64]
 SECTOR_BYTES, LANES, WIDEST_BITS = 32, 32, 128

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import algebra, tuples
-from layouts.algebra import Tiler
-from layouts.cute import CuteLayout
-from layouts.errors import LayoutError
-from layouts.reading import number, shown
-from layouts.tiles.arguments import least_size, read_atoms, read_permutation
-from layouts.tiles.atoms import Atom, atom
-from layouts.tiles.held import ByThread, Ints
-from layouts.tiles.printed import body_of
+from lanescope.cute import algebra, tuples
+from lanescope.cute.algebra import Tiler
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reading import number, shown
+from lanescope.tiles.arguments import least_size, read_atoms, read_permutation
+from lanescope.tiles.atoms import Atom, atom
+from lanescope.tiles.held import ByThread, Ints
+from lanescope.tiles.printed import body_of
 
 MOST_REGISTERS = 255  # a thread, CUDA C++ Programming Guide, technical specifications per compute capability
 MOST_THREADS = 1024
@@ -87,7 +87,7 @@ class TileOperand(ByThread):
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""
-        from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
+        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
 
         size = self.row_count, self.col_count
         return tile_svg(self.rows, self.cols, size, f"{self.name.upper()}: {size[0]} × {size[1]}", self.thread_ids)
@@ -309,7 +309,7 @@ def tiled_mma(
     >>> made.threads, made.a.modes, made.c.owner(19, 2)
     (128, (8, 2, 2), [(45, 0)])
     """
-    from layouts.tiles import umma  # which is made of what stands here
+    from lanescope.tiles import umma  # which is made of what stands here
 
     if umma.is_umma(str(atom_text)):
         return umma.tiled_umma(str(atom_text), atom_layout, permutation, tile)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layouts.banks import Cost
+from lanescope.shared.banks import Cost
 
 
 class Paid:

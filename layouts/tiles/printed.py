@@ -1,5 +1,5 @@
 """A TiledMMA or a TiledCopy given as a text: what print shows of it in C++ or in CuTe's Python, an object of
-cutlass.cute, or the call that makes it. The texts are layouts.reader's.
+cutlass.cute, or the call that makes it. The texts are lanescope.reader's.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from layouts.errors import LayoutError
-from layouts.reading import shown
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
 
 _TEXT = re.compile(r"Layout\s*_?VMNK|Tiler\s*_?MN\b|Tiled\s?(?:MMA|Mma|Copy)\b|make_\w*tiled_(?:mma|copy)")
 _SCALAR = re.compile(r"UniversalFMA|SM\d+_DP[24]A|SM\d+_\w*FMA\w*")
@@ -26,7 +26,7 @@ def body_of(
     text = str(given)
     if not _TEXT.search(text):
         return None
-    from layouts.reader import tiled_copy, tiled_mma  # the reader's parsers load when a text is read
+    from lanescope.reader import tiled_copy, tiled_mma  # the reader's parsers load when a text is read
 
     found = (tiled_mma if kind == "tiled_mma" else tiled_copy).read(text)
     if not found:

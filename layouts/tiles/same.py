@@ -12,12 +12,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import triton
-from layouts.cute import CuteLayout
-from layouts.linear import Linear
-from layouts.swizzle import Swizzle
-from layouts.tiles.gluon import TritonLayout
-from layouts.tuples import unwrapped
+from lanescope import triton
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import unwrapped
+from lanescope.shared.swizzle import Swizzle
+from lanescope.triton.gluon import TritonLayout
+from lanescope.triton.linear import Linear
 
 Longs = NDArray[np.int64]
 PLAIN = Swizzle(0, 4, 3)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.tiles.mma import SIDES, TiledMMA, TileOperand
+from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
 WARP, WARPGROUP = 32, 128

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import algebra
-from layouts.cute import CuteLayout
-from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.reading import number, shown
-from layouts.tiles.held import ByThread, Ints
-from layouts.tiles.mma import MOST_SIZE, MOST_VALUES
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.reading import number, shown
+from lanescope.tiles.held import ByThread, Ints
+from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
 
 Longs = NDArray[np.int64]
 
@@ -41,7 +41,7 @@ class TV(ByThread):
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""
-        from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
+        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
 
         return tile_svg(self.rows, self.cols, (self.row_count, self.col_count), str(self.layout))
 

@@ -16,26 +16,27 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from layouts import algebra, tmem
-from layouts.algebra import Tiler
-from layouts.cute import CuteLayout
-from layouts.descriptor import Descriptor
-from layouts.errors import LayoutError
-from layouts.idesc import Idesc, says_narrow
-from layouts.reader import umma as spelled
-from layouts.reading import listed, number, shown
-from layouts.scaling import Side
-from layouts.swizzle import WIDEST_PATTERN
-from layouts.table.descriptors import TCGEN05
-from layouts.table.tmem import INFERRED
-from layouts.tiles.arguments import read_atoms, read_permutation
-from layouts.tiles.atoms import Atom
-from layouts.tiles.mma import LETTERS, MOST_SIZE, TiledMMA
-from layouts.tiles.printed import body_of
-from layouts.tiles.umma_shared import Shared, widest
-from layouts.tiling import Tile
-from layouts.tmem import Allocation, Fault, Placed
-from layouts.umma_atom import THIN_K, UmmaAtom
+from lanescope.blackwell import tmem
+from lanescope.blackwell.idesc import Idesc, says_narrow
+from lanescope.blackwell.scaling import Side
+from lanescope.blackwell.tmem import Allocation, Fault, Placed
+from lanescope.blackwell.umma_atom import THIN_K, UmmaAtom
+from lanescope.cute import algebra
+from lanescope.cute.algebra import Tiler
+from lanescope.cute.layout import CuteLayout
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.tmem import INFERRED
+from lanescope.reader import umma as spelled
+from lanescope.reading import listed, number, shown
+from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.shared.tiling import Tile
+from lanescope.tiles.arguments import read_atoms, read_permutation
+from lanescope.tiles.atoms import Atom
+from lanescope.tiles.mma import LETTERS, MOST_SIZE, TiledMMA
+from lanescope.tiles.printed import body_of
+from lanescope.tiles.umma_shared import Shared, widest
 
 USUAL_STEPS = 4  # K iterations of a tile that names no K: 128 bytes, a row of the widest swizzle
 MOST_STEPS = 512  # MMAs of one tile

@@ -6,15 +6,15 @@ python/CuTeDSL/cutlass (nvgpu/tcgen05/mma.py, utils/blackwell_helpers.py). Writt
 
 from __future__ import annotations
 
-from layouts import tmem
-from layouts.dtypes import dtype
-from layouts.render.idesc import element
-from layouts.swizzle import Mode
-from layouts.table.kinds import PAIR
-from layouts.table.umma_atoms import OPERATIONS, OperationRow
-from layouts.tiles.umma import TiledUmma
-from layouts.tiles.umma_shared import Shared
-from layouts.umma_atom import UmmaAtom, stem
+from lanescope.blackwell import tmem
+from lanescope.blackwell.umma_atom import UmmaAtom, stem
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.table.kinds import PAIR
+from lanescope.ptx.table.umma_atoms import OPERATIONS, OperationRow
+from lanescope.render.idesc import element
+from lanescope.shared.swizzle import Mode
+from lanescope.tiles.umma import TiledUmma
+from lanescope.tiles.umma_shared import Shared
 
 _ATOMS = {"none": "INTER", "32B": "SW32", "64B": "SW64", "128B": "SW128", "128B_base32B": "SW128_32B"}
 _LOADED = 32  # columns of a tcgen05.ld of the epilogue
@@ -222,7 +222,7 @@ def lanescope_python(made: TiledUmma, atom: str) -> str:
     if made.order:
         more += f", order={made.order!r}"
     call = "tiled_umma" if more else "tiled_mma"
-    where = "layouts.tiles.umma" if more else "layouts"
+    where = "lanescope.tiles.umma" if more else "layouts"
     return (
         f"from {where} import {call}\n\n"
         f"made = {call}({atom!r}, tile={made.tile}{more})\n"

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from layouts import algebra
-from layouts.cute import CuteLayout
-from layouts.descriptor import Descriptor
-from layouts.swizzle import Mode
-from layouts.table.descriptors import TCGEN05
-from layouts.tiling import Tile
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.shared.swizzle import Mode
+from lanescope.shared.tiling import Tile
 
 
 @dataclass(frozen=True, slots=True)

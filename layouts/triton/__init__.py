@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layouts.linear import Linear
-from layouts.triton.memory import MEMORY, own_rank, padding
-from layouts.triton.parameters import DISTRIBUTED, MOST_RANK, MOST_SIZE, SHARED, TENSOR, Params, made
-from layouts.triton.tensor import TENSORS, held
-from layouts.triton.threads import THREADS
+from lanescope.triton.linear import Linear
+from lanescope.triton.memory import MEMORY, own_rank, padding
+from lanescope.triton.parameters import DISTRIBUTED, MOST_RANK, MOST_SIZE, SHARED, TENSOR, Params, made
+from lanescope.triton.tensor import TENSORS, held
+from lanescope.triton.threads import THREADS
 
 __all__ = ["DISTRIBUTED", "MOST_RANK", "MOST_SIZE", "SHARED", "TENSOR", "held", "linear", "own_rank", "padding"]
 

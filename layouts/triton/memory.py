@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from layouts.linear import Basis, Linear, block, identity, log2
-from layouts.reading import shown
-from layouts.triton.parameters import (
+from lanescope.reading import shown
+from lanescope.triton.linear import Basis, Linear, block, identity, log2
+from lanescope.triton.parameters import (
     MOST_SIZE,
     SHARED,
     TENSOR,

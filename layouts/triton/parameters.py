@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from layouts.errors import LayoutError
-from layouts.linear import Basis, Linear, copies, identity, log2
-from layouts.reading import shown
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+from lanescope.triton.linear import Basis, Linear, copies, identity, log2
 
 Params = Mapping[str, Any]
 LANES = 32

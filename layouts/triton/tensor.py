@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.linear import Basis, Linear, copies, identity, log2
-from layouts.triton.parameters import Maker, Read, bad
+from lanescope.triton.linear import Basis, Linear, copies, identity, log2
+from lanescope.triton.parameters import Maker, Read, bad
 
 LANES, COLUMNS, COLUMN_BITS = 128, 512, 32
 ORDER = (0, 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from layouts.errors import LayoutError
-from layouts.linear import Linear, block, copies, identity, log2
-from layouts.reading import shown
-from layouts.triton.parameters import (
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+from lanescope.triton.linear import Linear, block, copies, identity, log2
+from lanescope.triton.parameters import (
     DISTRIBUTED,
     INDICES,
     LANES,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 
-from layouts.reader.code.builders import Builder
-from layouts.workbench.found import Bench, Operand, Step
+from lanescope.reader.code.builders import Builder
+from lanescope.workbench.found import Bench, Operand, Step
 
 Span = tuple[int, int]
 

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from layouts import catalog
-from layouts.bits import hex_word
-from layouts.instruction import Instruction
-from layouts.reader import printed_map
-from layouts.reader.code import builders, tensor_maps
-from layouts.reader.code.builders import Builder
-from layouts.reader.code.evaluate import Evaluation, evaluate
-from layouts.reader.code.finding import Pitfall
-from layouts.workbench import helpers, judge, named, pieces, placed, scan, sizes, uses
-from layouts.workbench.found import Assumed, Piece
-from layouts.workbench.stores import Store
-from layouts.workbench.tensors import named_layouts, shared_tensors
-from layouts.workbench.uses import Use, of_code, of_words
+from lanescope.bits import hex_word
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import printed_map
+from lanescope.reader.code import builders, tensor_maps
+from lanescope.reader.code.builders import Builder
+from lanescope.reader.code.evaluate import Evaluation, evaluate
+from lanescope.reader.code.finding import Pitfall
+from lanescope.workbench import helpers, judge, named, pieces, placed, scan, sizes, uses
+from lanescope.workbench.found import Assumed, Piece
+from lanescope.workbench.stores import Store
+from lanescope.workbench.tensors import named_layouts, shared_tensors
+from lanescope.workbench.uses import Use, of_code, of_words
 
 LONGEST_MACRO = 200  # characters of what is given for one
 _MACRO = "macro."  # keys of macros that a text does not define

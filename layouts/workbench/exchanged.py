@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from layouts.case import Diagnosis
-from layouts.reader.code.evaluate import Evaluation
-from layouts.workbench.found import Step
-from layouts.workbench.stores import Store
-from layouts.workbench.uses import Use, letter, names
+from lanescope.descriptor.case import Diagnosis
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.workbench.found import Step
+from lanescope.workbench.stores import Store
+from lanescope.workbench.uses import Use, letter, names
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layouts.bits import hex_word
-from layouts.case import Diagnosis
+from lanescope.bits import hex_word
+from lanescope.descriptor.case import Diagnosis
 
 Span = tuple[int, int]
 K_OF_INSTRUCTION = "the K of the instruction"  # why a symbol that is named after it has a value

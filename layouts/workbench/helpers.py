@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from layouts.descriptor import WINDOW_MASK
-from layouts.reader.code.evaluate import Evaluation
-from layouts.reader.code.known import STANDARD
-from layouts.reading import choice
-from layouts.workbench.found import Assumed, Piece
-from layouts.workbench.scan import Mention
+from lanescope.descriptor.matrix import WINDOW_MASK
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.reader.code.known import STANDARD
+from lanescope.reading import choice
+from lanescope.workbench.found import Assumed, Piece
+from lanescope.workbench.scan import Mention
 
 MOST = 4  # functions of one text that are asked for
 ENCODED = f"(x & 0x{WINDOW_MASK:X}) >> 4"

@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from layouts import tma
-from layouts.case import Diagnosis
-from layouts.deadline import check_deadline
-from layouts.descriptor import Descriptor, View, reads
-from layouts.errors import LayoutError
-from layouts.fits import fits
-from layouts.reader.code.finding import Pitfall
-from layouts.reader.code.word import Linear
-from layouts.repair import expected_reads
-from layouts.storage import Storage, storage
-from layouts.swizzle import WIDEST_PATTERN
-from layouts.verify import inside, verify
-from layouts.workbench import placed, stages
-from layouts.workbench.found import K_OF_INSTRUCTION, Assumed, Operand, Span, Step
-from layouts.workbench.order import Place, staged
-from layouts.workbench.stores import Tile
-from layouts.workbench.uses import Given, Use, address, evaluated, values_of
+from lanescope.deadline import check_deadline
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.fits import fits
+from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.descriptor.repair import expected_reads
+from lanescope.descriptor.verify import inside, verify
+from lanescope.errors import LayoutError
+from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.code.word import Linear
+from lanescope.shared import tma
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.workbench import placed, stages
+from lanescope.workbench.found import K_OF_INSTRUCTION, Assumed, Operand, Span, Step
+from lanescope.workbench.order import Place, staged
+from lanescope.workbench.stores import Tile
+from lanescope.workbench.uses import Given, Use, address, evaluated, values_of
 
 MOST_STEPS = 64  # of one operand
 MOST_CAUSES = 8  # chains of calls of one operand whose causes are looked for
@@ -257,7 +257,7 @@ def symbols_of(
     declaration lets it be (`aligned`), 1024-aligned without one, another symbol as 0. One that a field or the distance
     of two turns depends on has to be given.
     """
-    from layouts.reading import number
+    from lanescope.reading import number
 
     out: list[Assumed] = []
     lines = [address(turn.given.value)[0] for turn in found]

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from layouts.reader.code.evaluate import Evaluation
-from layouts.reader.code.finding import Assembled, Made
-from layouts.reader.code.values import Address, Cell, Pointer, Term, number
-from layouts.reader.code.word import Int, Linear, Span
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.reader.code.finding import Assembled, Made
+from lanescope.reader.code.values import Address, Cell, Pointer, Term, number
+from lanescope.reader.code.word import Int, Linear, Span
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)

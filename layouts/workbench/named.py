@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from layouts.instruction import Instruction
-from layouts.reader import atoms
-from layouts.reader.code.evaluate import Evaluation
-from layouts.workbench.found import Assumed
-from layouts.workbench.scan import Mention
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import atoms
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.workbench.found import Assumed
+from lanescope.workbench.scan import Mention
 
 MOST = 12  # instructions to choose from
 _CALLED = re.compile(r"mma", re.I)

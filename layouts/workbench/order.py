@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from layouts.reader.code.word import Linear
-from layouts.workbench import statements
-from layouts.workbench.uses import Use, address
+from lanescope.reader.code.word import Linear
+from lanescope.workbench import statements
+from lanescope.workbench.uses import Use, address
 
 _STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
 _K = re.compile(r"^k+\d?$|^k_|_k$|^ki$|k_?(?:step|iter|block|inner|idx)|(?:inner|sub)_?k|^kk|[a-z]K$", re.I)

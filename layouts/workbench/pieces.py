@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from layouts.bits import hex_word
-from layouts.reader.code.builders import Builder
-from layouts.reader.code.tma_rules import TensorMap
-from layouts.workbench import scan
-from layouts.workbench.found import Piece
-from layouts.workbench.scan import Mention
+from lanescope.bits import hex_word
+from lanescope.reader.code.builders import Builder
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench import scan
+from lanescope.workbench.found import Piece
+from lanescope.workbench.scan import Mention
 
 
 def of_map(one: TensorMap) -> Piece:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from layouts import tma
-from layouts.descriptor import View
-from layouts.reader.code.word import Linear
-from layouts.swizzle import WIDEST_PATTERN
-from layouts.workbench.found import Operand, Step
-from layouts.workbench.stores import Tile
+from lanescope.descriptor.matrix import View
+from lanescope.reader.code.word import Linear
+from lanescope.shared import tma
+from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.workbench.found import Operand, Step
+from lanescope.workbench.stores import Tile
 
 MOST = 256  # stated alignments of one text
 MOST_NAMES = 24  # different amounts

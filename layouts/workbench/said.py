@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layouts import catalog, causes, descriptor
-from layouts.descriptor import Descriptor, view
-from layouts.reading import listed
-from layouts.workbench.found import Assumed, Operand, Piece
+from lanescope.descriptor import causes
+from lanescope.descriptor import matrix as descriptor
+from lanescope.descriptor.matrix import Descriptor, view
+from lanescope.ptx import catalog
+from lanescope.reading import listed
+from lanescope.workbench.found import Assumed, Operand, Piece
 
 _PAST = {  # cause and major → what a step does in place of its slice
     ("k_advance_past_atom", "K"): "past the swizzle atom",

@@ -7,13 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from layouts import catalog, cute
-from layouts.descriptor import WINDOW_BYTES
-from layouts.errors import LayoutError
-from layouts.instruction import Instruction
-from layouts.reader import cutlass, printed, ptx, sass, smem
-from layouts.reader.layout import overlap
-from layouts.workbench.found import Span
+from lanescope.cute import layout as cute
+from lanescope.descriptor.matrix import WINDOW_BYTES
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import cutlass, printed, ptx, sass, smem
+from lanescope.reader.layout import overlap
+from lanescope.workbench.found import Span
 
 MOST = 32  # instructions, words or layouts of one text
 MOST_WRONG = 16  # atoms that are none: each is compared with all there are

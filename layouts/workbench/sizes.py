@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from layouts.instruction import Instruction
-from layouts.reader.code.evaluate import Evaluation
-from layouts.reader.code.finding import Found
-from layouts.reader.code.values import number
-from layouts.reader.code.word import Int, Linear, Piece, symbol
-from layouts.reading import number as read
-from layouts.workbench.found import Assumed
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.reader.code.finding import Found
+from lanescope.reader.code.values import number
+from lanescope.reader.code.word import Int, Linear, Piece, symbol
+from lanescope.reading import number as read
+from lanescope.workbench.found import Assumed
 
 CHOICES = ("1", "2", "4", "8", "16")
 MOST = 16  # sizes of one text that are assumed

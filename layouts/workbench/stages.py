@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from layouts.case import Diagnosis
-from layouts.descriptor import Descriptor, View, reads
-from layouts.workbench.found import Step
-from layouts.workbench.order import staged
-from layouts.workbench.uses import Use
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.workbench.found import Step
+from lanescope.workbench.order import staged
+from lanescope.workbench.uses import Use
 
 
 def apart(operand: str, steps: Sequence[Step], used: Sequence[Use], seen: View, endless: Collection[str]) -> list[Step]:

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from layouts.descriptor import View
-from layouts.errors import LayoutError
-from layouts.reader.code.tensor_maps import TRITON, default_swizzle
-from layouts.reader.code.tma_rules import TensorMap
-from layouts.reader.code.word import Linear
-from layouts.storage import Storage, storage
-from layouts.tma import WIDTHS, panels, pitch_bytes
-from layouts.workbench.found import Assumed
-from layouts.workbench.loads import Filled
-from layouts.workbench.scan import Layout
-from layouts.workbench.uses import CUT, letter
+from lanescope.descriptor.matrix import View
+from lanescope.errors import LayoutError
+from lanescope.reader.code.tensor_maps import TRITON, default_swizzle
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.word import Linear
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.tma import WIDTHS, panels, pitch_bytes
+from lanescope.workbench.found import Assumed
+from lanescope.workbench.loads import Filled
+from lanescope.workbench.scan import Layout
+from lanescope.workbench.uses import CUT, letter
 
 _COMMON = frozenset(
     "a b as bs sa sb lhs rhs"
@@ -341,6 +341,6 @@ def inner_of(one: TensorMap, operand: str) -> str | None:
 
 
 def _number(text: str, key: str) -> int:
-    from layouts.reading import number
+    from lanescope.reading import number
 
     return number(text, key, 1, 1 << 20)

@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from layouts.cute import CuteLayout
-from layouts.errors import LayoutError
-from layouts.reader.code.cute_values import OpenValueError, call_layout, tensor_layout
-from layouts.reader.code.evaluate import Evaluation
-from layouts.reader.code.finding import Made
-from layouts.reader.code.values import Pointer, Term, holds_elements, number
-from layouts.reader.code.word import Linear, Span, symbol
-from layouts.reading import shown
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reader.code.cute_values import OpenValueError, call_layout, tensor_layout
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.reader.code.finding import Made
+from lanescope.reader.code.values import Pointer, Term, holds_elements, number
+from lanescope.reader.code.word import Linear, Span, symbol
+from lanescope.reading import shown
 
 MOST = 32  # tensors of one text
 LONGEST_NAME = 80

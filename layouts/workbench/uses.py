@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 from typing import Any
 
-from layouts.reader.code import builders
-from layouts.reader.code.evaluate import Evaluation
-from layouts.reader.code.finding import Assembled, Found, Made
-from layouts.reader.code.values import number
-from layouts.reader.code.word import Int, Linear, Span, symbol
-from layouts.swizzle import WIDEST_PATTERN
-from layouts.table.descriptors import START
-from layouts.workbench.scan import Mention, Word, mentions, trans_at
-from layouts.workbench.written import Given, Written
+from lanescope.ptx.table.descriptors import START
+from lanescope.reader.code import builders
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.reader.code.finding import Assembled, Found, Made
+from lanescope.reader.code.values import number
+from lanescope.reader.code.word import Int, Linear, Span, symbol
+from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.workbench.scan import Mention, Word, mentions, trans_at
+from lanescope.workbench.written import Given, Written
 
 MOST = 256  # uses of one text
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from layouts import catalog, pasted, reading
-from layouts.descriptor import WINDOW_BYTES, View, summary_of, view
-from layouts.errors import LayoutError, refusing_depth
-from layouts.excerpt import code_of
-from layouts.instruction import Instruction
-from layouts.reader.code.doubts import UNSEEN
-from layouts.reader.code.finding import Pitfall
-from layouts.reader.code.word import Linear
-from layouts.swizzle import Mode
-from layouts.workbench import exchanged, judge, placed, said, uses
-from layouts.workbench.blame import Blame
-from layouts.workbench.contents import Contents
-from layouts.workbench.found import Assumed, Bench, Operand, Step
-from layouts.workbench.loads import Filled, Loads
-from layouts.workbench.order import places
-from layouts.workbench.stores import BY_ORDER, Store, Tile, pair, tile
-from layouts.workbench.uses import Use
+from lanescope import reading
+from lanescope.descriptor.matrix import WINDOW_BYTES, View, summary_of, view
+from lanescope.errors import LayoutError, refusing_depth
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader import pasted
+from lanescope.reader.code.doubts import UNSEEN
+from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.code.word import Linear
+from lanescope.reader.excerpt import code_of
+from lanescope.shared.swizzle import Mode
+from lanescope.workbench import exchanged, judge, placed, said, uses
+from lanescope.workbench.blame import Blame
+from lanescope.workbench.contents import Contents
+from lanescope.workbench.found import Assumed, Bench, Operand, Step
+from lanescope.workbench.loads import Filled, Loads
+from lanescope.workbench.order import places
+from lanescope.workbench.stores import BY_ORDER, Store, Tile, pair, tile
+from lanescope.workbench.uses import Use
 
 LONGEST = 1 << 16
 MOST_GROUPS = 8  # instructions of one text that are verified

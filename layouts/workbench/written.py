@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts.reader.code.evaluate import Evaluation
-from layouts.reader.code.word import Int, Span
+from lanescope.reader.code.evaluate import Evaluation
+from lanescope.reader.code.word import Int, Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-// What part of the matrices is shown: one range a dimension, as layouts/window.py reads it. Matrices that share a
+// What part of the matrices is shown: one range a dimension, as layouts/render/window.py reads it. Matrices that share a
 // dimension move together.
 import { draw } from "./picture.js";
 import { stage } from "./stage.js";

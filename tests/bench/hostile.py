@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.kit.examples import BODIES
+from lanescope.app.kit.examples import BODIES
 from tests.hostile import requests
 
-COMMAND = [sys.executable, "-c", "from app.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 
 
 @dataclass

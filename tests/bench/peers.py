@@ -14,9 +14,9 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from app.diagram import forms as pictures
-from app.guide.benchmarks import LEAD
-from layouts import find
+from lanescope import find
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.guide.benchmarks import LEAD
 from tests.bench import load
 from tests.bench.processes import COMMAND, seconds
 from tests.browser.conftest import FLAGS, chromium_path

@@ -21,7 +21,7 @@ from tests.bench import load
 from tests.browser.conftest import FLAGS, chromium_path
 
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
-COMMAND = [sys.executable, "-c", "from app.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 HEADING = "## Pages and commands"
 # Warm pages at 50 connections and one worker: name, address, requests a second that were promised.
 RATES = (
@@ -122,9 +122,9 @@ def hanging() -> None:
 
     import uvicorn
 
-    from app.gpu.pool import Pool
-    from app.main import create_app
-    from app.runs.hardware import Hardware
+    from lanescope.app.hardware.pool import Pool
+    from lanescope.app.main import create_app
+    from lanescope.app.runs.hardware import Hardware
 
     pool = Pool(lambda device: [sys.executable, "tests/fake_worker.py"], job_seconds=20.0)
     with socket.socket() as probe:

@@ -11,10 +11,11 @@ import json
 import time
 from collections.abc import Callable
 
-from app.kit.encode import dumps
-from app.kit.work import settle
-from app.read import reading
-from layouts import catalog, reader
+from lanescope import reader
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.work import settle
+from lanescope.app.read import reading
+from lanescope.ptx import catalog
 from tests import benches, reader_corpus
 from tests.bench import load
 from tests.test_reader_code import CASES

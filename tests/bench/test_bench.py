@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from layouts import catalog, find, tiled_mma, triton_layout
-from layouts.pattern import Pattern, _evaluate, _inverse
-from layouts.render.svg import svg
-from layouts.view import operand_figure, product_figure
+from lanescope import find, tiled_mma, triton_layout
+from lanescope.ptx import catalog
+from lanescope.ptx.pattern import Pattern, _evaluate, _inverse
+from lanescope.render.svg import svg
+from lanescope.render.view import operand_figure, product_figure
 
 pytestmark = pytest.mark.bench
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
@@ -69,9 +70,9 @@ def test_svg(benchmark: Any, what: str) -> None:
 def test_descriptors(benchmark: Any, what: str) -> None:
     import numpy as np
 
-    from layouts.descriptor import Descriptor, View, reads, reads_many
-    from layouts.storage import storage
-    from layouts.verify import verify
+    from lanescope.descriptor.matrix import Descriptor, View, reads, reads_many
+    from lanescope.descriptor.verify import verify
+    from lanescope.shared.storage import storage
 
     stored = storage({"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64, "base": 4096}, 16, "K")
     words = np.random.default_rng(1).integers(0, 2**63, 16000, dtype=np.uint64)

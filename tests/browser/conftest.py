@@ -40,7 +40,15 @@ def served(*options: str) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", str(port), *options]
+    command = [
+        sys.executable,
+        "-c",
+        "from lanescope.app.cli import main; main()",
+        "serve",
+        "--port",
+        str(port),
+        *options,
+    ]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from layouts import find
-from layouts.view import LABEL_TEMPLATES, Grid
+from lanescope import find
+from lanescope.render.view import LABEL_TEMPLATES, Grid
 from tests.browser.test_instruction import M16, WIDE, centre, held_by, hover, lit_thread
 from tests.browser.waiting import PATIENCE, rested, until
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from layouts.descriptor import Descriptor
-from layouts.table.descriptors import WGMMA
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx.table.descriptors import WGMMA
 from tests.browser.waiting import analysed, until
 
 pytestmark = pytest.mark.browser

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.instruction import words
-from layouts import catalog, find
-from layouts.instruction import Instruction
-from layouts.swizzle import mode
-from layouts.tiling import Tile
-from layouts.view import Grid, figure_of
+from lanescope import find
+from lanescope.app.instruction import words
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.render.view import Grid, figure_of
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 from tests.browser.waiting import rested, until
 
 pytestmark = pytest.mark.browser

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from layouts import find
-from layouts.swizzle import mode
-from layouts.tiling import Tile
+from lanescope import find
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 from tests.browser.test_instruction import M16, WIDE, hover
 
 pytestmark = pytest.mark.browser

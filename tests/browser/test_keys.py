@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error, Page
 
-from app.guide.words import KEYS
+from lanescope.app.guide.words import KEYS
 from tests.browser.test_instruction import M16
 from tests.browser.waiting import left, until
 

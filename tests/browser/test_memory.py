@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.memory import facts as memory
-from layouts.tile_map import TileMap
+from lanescope.app.memory import facts as memory
+from lanescope.shared.tile_map import TileMap
 
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"

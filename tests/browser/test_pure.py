@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from layouts import find
-from layouts import window as view_of
-from layouts.errors import LayoutError
-from layouts.reading import ranges
-from layouts.table.descriptors import WGMMA as FORMAT
+from lanescope import find
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA as FORMAT
+from lanescope.reading import ranges
+from lanescope.render import window as view_of
 from tests.browser.test_instruction import M16, WIDE, centre
 from tests.browser.waiting import rested, until
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.runs.hardware import Hardware
+from lanescope.app.runs.hardware import Hardware
 from tests.browser.conftest import Open
 from tests.browser.waiting import until
 

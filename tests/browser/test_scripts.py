@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from layouts import find, palette
-from layouts.view import LABELS, figure_of
+from lanescope import find
+from lanescope.render import palette
+from lanescope.render.view import LABELS, figure_of
 from tests.browser.test_instruction import M16, WIDE, centre, hover
 from tests.browser.waiting import rested
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app.catalogue import facts as catalogue
-from app.catalogue import search, topics
-from app.export import Site
-from app.kit import names
-from layouts import catalog
+from lanescope.app.catalogue import facts as catalogue
+from lanescope.app.catalogue import search, topics
+from lanescope.app.export import Site
+from lanescope.app.kit import names
+from lanescope.ptx import catalog
 from tests.browser.waiting import rested, until
 from tests.command import lanescope
 

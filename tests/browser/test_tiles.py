@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.tiles import bench, forms, presets
-from app.tiles.facts import mma_of
-from layouts.tiles.mma import TiledMMA
+from lanescope.app.tiles import bench, forms, presets
+from lanescope.app.tiles.facts import mma_of
+from lanescope.tiles.mma import TiledMMA
 from tests.browser.test_instruction import centre, hover
 from tests.browser.waiting import until
 

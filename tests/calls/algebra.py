@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from layouts import cute
-from layouts.cutecalls import OPS, called, steps
+from lanescope.cute import layout as cute
+from lanescope.cute.calls import OPS, called, steps
 from tests.calls import Call
 from tests.held import whole
 

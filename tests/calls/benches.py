@@ -9,10 +9,10 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from layouts.descriptor import View
-from layouts.reader.code.evaluate import evaluate
-from layouts.workbench import bench, helpers, named, placed, said, scan, sizes, stores
-from layouts.workbench.found import Piece
+from lanescope.descriptor.matrix import View
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.workbench import bench, helpers, named, placed, said, scan, sizes, stores
+from lanescope.workbench.found import Piece
 from tests.benches import BOTH, MAPS, with_
 from tests.calls import Call
 

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from layouts import catalog
-from layouts.capture import fills, together
-from layouts.capture.form import Record
-from layouts.capture.known import Known, memory, of_fill, of_matrix
-from layouts.capture.order import INFERRED, STATED, Hint, Slice, hint, slices
-from layouts.capture.seen import (
+from lanescope.capture import fills, together
+from lanescope.capture.form import Record
+from lanescope.capture.known import Known, memory, of_fill, of_matrix
+from lanescope.capture.order import INFERRED, STATED, Hint, Slice, hint, slices
+from lanescope.capture.seen import (
     Step,
     Windows,
     asked,
@@ -28,10 +27,11 @@ from layouts.capture.seen import (
     steps,
     taken,
 )
-from layouts.capture.verify import Operand, Verdict
-from layouts.case import Diagnosis
-from layouts.descriptor import Descriptor
-from layouts.descriptor import encode as word
+from lanescope.capture.verify import Operand, Verdict
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.matrix import encode as word
+from lanescope.ptx import catalog
 from tests.calls import Call
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16"

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from layouts import check
-from layouts.errors import LayoutError
-from layouts.workbench import bench
+from lanescope.errors import LayoutError
+from lanescope.workbench import bench, check
 from tests.benches import BOTH, CASES, with_
 from tests.calls import Call
 from tests.calls.reader import near

@@ -12,15 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from layouts import algebra, banks, fits, formula, freeing, idesc, linear, locate
-from layouts.cute import CuteLayout
-from layouts.cutetext import read_layout, read_tiler
-from layouts.descriptor import Descriptor, View
-from layouts.storage import storage
-from layouts.swizzle import MODES, Mode
-from layouts.table.descriptors import FORMATS
-from layouts.table.kinds import KINDS
-from layouts.tiling import Tile
+from lanescope.blackwell import idesc
+from lanescope.capture import locate
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import read_layout, read_tiler
+from lanescope.cxx import formula
+from lanescope.descriptor import fits
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.shared import banks, freeing
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import MODES, Mode
+from lanescope.shared.tiling import Tile
+from lanescope.triton import linear
 from tests.calls import Call
 from tests.held import attempt, whole
 

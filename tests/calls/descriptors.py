@@ -10,19 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    chain,
-    descriptor,
-    epilogue,
-    find,
-    idesc,
-    tmem,
-)
-from layouts.descriptor import Descriptor, View
-from layouts.slices import k_steps, mn_steps
-from layouts.swizzle import MODES
-from layouts.table.descriptors import FORMATS
-from layouts.tiling import Tile
+from lanescope import find
+from lanescope.blackwell import epilogue, idesc, tmem
+from lanescope.descriptor import matrix as descriptor
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.shared import chain
+from lanescope.shared.slices import k_steps, mn_steps
+from lanescope.shared.swizzle import MODES
+from lanescope.shared.tiling import Tile
 from tests.asked import F16, W16
 from tests.calls import Call, zlib_of
 from tests.calls.rules import brief

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    dump,
-    find,
-    npy,
-)
-from layouts.descriptor import Descriptor, View
-from layouts.storage import storage
+from lanescope import dump, find
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.dump import npy
+from lanescope.shared.storage import storage
 from tests.asked import W16
 from tests.calls import Call
 from tests.held import whole

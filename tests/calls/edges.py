@@ -10,13 +10,13 @@ from unittest import mock
 
 import numpy as np
 
-from layouts import catalog, locate
-from layouts.capture import fitted
-from layouts.capture.order import Slice
-from layouts.descriptor import Descriptor
-from layouts.planning import plan
-from layouts.tiles.chained import chained
-from layouts.triton.parameters import Read
+from lanescope.capture import fitted, locate
+from lanescope.capture.order import Slice
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog
+from lanescope.tiles.chained import chained
+from lanescope.triton.parameters import Read
 from tests.calls import Call
 
 WGMMA = "wgmma.mma_async.m64n64k16.f32.f16.f16"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from layouts import triton
-from layouts.tiles.feeds import fed
-from layouts.tiles.gluon import triton_layout
+from lanescope import triton
+from lanescope.tiles.feeds import fed
+from lanescope.triton.gluon import triton_layout
 from tests.calls import Call
 from tests.calls.captured import call
 

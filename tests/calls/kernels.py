@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from layouts.capture.form import Capture, Record, write
-from layouts.capture.verify import verify
-from layouts.descriptor import encode as word
-from layouts.storage import storage
+from lanescope.capture.form import Capture, Record, write
+from lanescope.capture.verify import verify
+from lanescope.descriptor.matrix import encode as word
+from lanescope.shared.storage import storage
 from tests.calls import Call
 from tests.calls.captured import A_AT, B_AT, EMPTY, LOAD, MMA, call, fragment, record, tile
 

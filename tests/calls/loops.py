@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from layouts.cutetext import read_layout
-from layouts.storage import storage
-from layouts.tiles import bulkcode, code, umma_code
-from layouts.tiles.bulk import tma_copy
-from layouts.tiles.chained import chained
-from layouts.tiles.convert import converted
-from layouts.tiles.copy import tiled_copy
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.loop import feed
-from layouts.tiles.memory import global_side, shared_side
-from layouts.tiles.mma import tiled_mma
+from lanescope.cute.text import read_layout
+from lanescope.shared.storage import storage
+from lanescope.tiles import bulkcode, code, umma_code
+from lanescope.tiles.bulk import tma_copy
+from lanescope.tiles.chained import chained
+from lanescope.tiles.convert import converted
+from lanescope.tiles.copy import tiled_copy
+from lanescope.tiles.loop import feed
+from lanescope.tiles.memory import global_side, shared_side
+from lanescope.tiles.mma import tiled_mma
+from lanescope.triton.gluon import triton_layout
 from tests.calls import Call
 from tests.calls.captured import call
 

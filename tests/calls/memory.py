@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from layouts import storage as stores
-from layouts import (
-    tile_map,
-    tma,
-    wmma,
-)
-from layouts.swizzle import MODES, mode
-from layouts.table.descriptors import TCGEN05, WGMMA
-from layouts.tiling import Tile
+from lanescope.ptx import wmma
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.shared import storage as stores
+from lanescope.shared import tile_map, tma
+from lanescope.shared.swizzle import MODES, mode
+from lanescope.shared.tiling import Tile
 from tests.calls import Call
 from tests.held import attempt, whole
 

@@ -8,21 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    banks,
-    find,
-)
-from layouts import verify as checking
-from layouts.cutetext import read_layout
-from layouts.descriptor import Descriptor, View
-from layouts.palette import PALETTES, STATUSES
-from layouts.render import cuda, diagram, ptx, tables, tikz
-from layouts.render.diagram import Style
-from layouts.render.svg import svg
-from layouts.storage import storage
-from layouts.tiles.convert import converted
-from layouts.tiles.gluon import triton_layout
-from layouts.view import Figure, Grid, Panel, figure_of, operand_figure, product_figure, row_figure
+from lanescope import find
+from lanescope.cute.text import read_layout
+from lanescope.descriptor import verify as checking
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.render import cuda, diagram, ptx, tables, tikz
+from lanescope.render.diagram import Style
+from lanescope.render.palette import PALETTES, STATUSES
+from lanescope.render.svg import svg
+from lanescope.render.view import Figure, Grid, Panel, figure_of, operand_figure, product_figure, row_figure
+from lanescope.shared import banks
+from lanescope.shared.storage import storage
+from lanescope.tiles.convert import converted
+from lanescope.triton.gluon import triton_layout
 from tests.asked import F16, W16
 from tests.calls import Call, zlib_of
 from tests.calls.plans import KINDS, MOVED, known

@@ -7,18 +7,22 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from layouts import catalog, chain, find, fits, pasted, reading, refused, slices, spelling, syntax, tuples, window
-from layouts import verify as engine
-from layouts.cute import CuteLayout
-from layouts.cutetext import read_layout
-from layouts.descriptor import Descriptor, View, encode
-from layouts.pasted import legible
-from layouts.reader import sass
-from layouts.render import wgmma_order
-from layouts.storage import storage
-from layouts.swizzle import MODES, mode
-from layouts.tiles.copy import tiled_copy
-from layouts.tiling import Tile
+from lanescope import find, reading
+from lanescope.cute import tuples
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import read_layout
+from lanescope.descriptor import fits, spelling
+from lanescope.descriptor import verify as engine
+from lanescope.descriptor.matrix import Descriptor, View, encode
+from lanescope.ptx import catalog, refused, syntax
+from lanescope.reader import pasted, sass
+from lanescope.reader.pasted import legible
+from lanescope.render import wgmma_order, window
+from lanescope.shared import chain, slices
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import MODES, mode
+from lanescope.shared.tiling import Tile
+from lanescope.tiles.copy import tiled_copy
 from tests.calls import Call
 
 NESTED: tuple[Any, ...] = (7, 1, (), (4,), (2, 3), (2, (3, 4)), ((2, 2), (4, 2)), ((1, 8), 1), (0, (5, 1)), ((2,), 3))

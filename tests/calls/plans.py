@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    catalog,
-    options,
-    overview,
-    qualifiers,
-)
-from layouts.operand import plane
-from layouts.pattern import Pattern, Words
-from layouts.planning import plan
-from layouts.render import kernel
+from lanescope.product import options
+from lanescope.product.planning import plan
+from lanescope.ptx import catalog, overview, qualifiers
+from lanescope.ptx.operand import plane
+from lanescope.ptx.pattern import Pattern, Words
+from lanescope.render import kernel
 from tests.asked import F16, W16
 from tests.calls import Call, zlib_of
 from tests.held import attempt, whole

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from layouts.errors import LayoutError
-from layouts.reader import RECOGNISERS, Recogniser, code, fragment, layout, ptx
+from lanescope.errors import LayoutError
+from lanescope.reader import RECOGNISERS, Recogniser, code, fragment, layout, ptx
 from tests import reader_corpus
 from tests.calls import Call
 from tests.held import refusal, said

@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    banks,
-    bits,
-    catalog,
-    differences,
-)
-from layouts.errors import LayoutError
-from layouts.swizzle import Swizzle
-from layouts.table.descriptors import FORMATS
+from lanescope import bits
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, differences
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.shared import banks
+from lanescope.shared.swizzle import Swizzle
 from tests.asked import F16
 from tests.calls import Call, parts, zlib_of
 from tests.held import attempt, said, whole

@@ -9,23 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    bound,
-    catalog,
-    find,
-    idesc,
-    pieces,
-    scales,
-    scaling,
-    swizzle,
-    tmem,
-    umma,
-    umma_atom,
-    zeromask,
-)
-from layouts import reuse as following
-from layouts.errors import LayoutError
-from layouts.tmem import placement
+from lanescope import find
+from lanescope.blackwell import bound, idesc, scales, scaling, tmem, umma, umma_atom, zeromask
+from lanescope.blackwell.tmem import placement
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.shared import pieces, swizzle
+from lanescope.tiles import reuse as following
 from tests.asked import F16, W16
 from tests.calls import Call, zlib_of
 from tests.calls.plans import KINDS, MOVED, known

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from layouts.reader import terms
-from layouts.reader.grammar import DEEPEST, computed
+from lanescope.reader import terms
+from lanescope.reader.grammar import DEEPEST, computed
 from tests.calls import Call
 
 TERMS = (

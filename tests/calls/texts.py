@@ -11,19 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from layouts import (
-    catalog,
-    codec,
-    compressed,
-    copyatom,
-    cute,
-    cutetext,
-    find,
-)
-from layouts.dtypes import DTYPES, REGISTERS, SPELLED, DType, Float, Names, dtype
-from layouts.expression import DEEPEST, LONGEST, evaluate
-from layouts.instruction import Place
-from layouts.table.compressed import ORDERS
+from lanescope import find
+from lanescope.cute import copy_atom as copyatom
+from lanescope.cute import layout as cute
+from lanescope.cute import text as cutetext
+from lanescope.cxx.expression import DEEPEST, LONGEST, evaluate
+from lanescope.ptx import catalog, codec, compressed
+from lanescope.ptx.dtypes import DTYPES, REGISTERS, SPELLED, DType, Float, Names, dtype
+from lanescope.ptx.instruction import Place
+from lanescope.ptx.table.compressed import ORDERS
 from tests.asked import F16
 from tests.calls import Call, parts
 from tests.held import attempt, said, whole
@@ -112,7 +108,7 @@ def of_copyatom() -> Iterator[Call]:
 
 
 def printed(made: copyatom.CopyAtom) -> list[Any]:
-    from layouts import algebra
+    from lanescope.cute import algebra
 
     return [
         copyatom.printed_atoms(algebra.upcast(made.source, n), algebra.upcast(made.destination, n), n)

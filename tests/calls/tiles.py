@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from layouts.capture import said
-from layouts.capture.accumulated import Accumulator
-from layouts.capture.form import Record
-from layouts.capture.known import NONE, SEVERAL
-from layouts.capture.order import INFERRED, STATED, Slice
-from layouts.capture.seen import Unread
-from layouts.capture.verify import Operand, Verdict, Verified, Wrong
-from layouts.case import Diagnosis
-from layouts.cutetext import read_layout
-from layouts.storage import storage
-from layouts.tiles import shades
-from layouts.tiles.arguments import read_atoms, read_permutation
-from layouts.tiles.atoms import atom
-from layouts.tiles.bulk import TmaCopy, tma_copy
-from layouts.tiles.copy import copy_atom, tiled_copy
-from layouts.tiles.gluon import triton_layout
-from layouts.tiles.making import of_map
-from layouts.tiles.mma import tiled_mma
-from layouts.tiles.printed import body_of
-from layouts.tiles.same import as_cute, placed
+from lanescope.capture import said
+from lanescope.capture.accumulated import Accumulator
+from lanescope.capture.form import Record
+from lanescope.capture.known import NONE, SEVERAL
+from lanescope.capture.order import INFERRED, STATED, Slice
+from lanescope.capture.seen import Unread
+from lanescope.capture.verify import Operand, Verdict, Verified, Wrong
+from lanescope.cute.text import read_layout
+from lanescope.descriptor.case import Diagnosis
+from lanescope.shared.storage import storage
+from lanescope.tiles import shades
+from lanescope.tiles.arguments import read_atoms, read_permutation
+from lanescope.tiles.atoms import atom
+from lanescope.tiles.bulk import TmaCopy, tma_copy
+from lanescope.tiles.copy import copy_atom, tiled_copy
+from lanescope.tiles.making import of_map
+from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.printed import body_of
+from lanescope.tiles.same import as_cute, placed
+from lanescope.triton.gluon import triton_layout
 from tests.calls import Call
 
 F16, QUAD = "SM80_16x8x16_F32F16F16F32_TN", "SM70_8x8x4_F32F16F16F32_TN"

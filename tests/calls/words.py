@@ -8,25 +8,19 @@ from functools import partial
 from itertools import islice, product
 from typing import Any
 
-from layouts import (
-    check,
-    descriptor,
-    find,
-    packing,
-    repair,
-    starts,
-    verify,
-    worlds,
-)
-from layouts import storage as stores
-from layouts.case import Case, bytes_text, named, sentence, subsets
-from layouts.causes import TITLES
-from layouts.descriptor import Descriptor, View
-from layouts.errors import LayoutError
-from layouts.repair import repairs
-from layouts.storage import Storage, storage
-from layouts.swizzle import MODES
-from layouts.table.descriptors import FORMATS, WGMMA
+from lanescope import find
+from lanescope.descriptor import matrix as descriptor
+from lanescope.descriptor import packing, repair, starts, verify, worlds
+from lanescope.descriptor.case import Case, bytes_text, named, sentence, subsets
+from lanescope.descriptor.causes import TITLES
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.repair import repairs
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import FORMATS, WGMMA
+from lanescope.shared import storage as stores
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.swizzle import MODES
+from lanescope.workbench import check
 from tests import blunders, right_words
 from tests.calls import Call, zlib_of
 from tests.held import attempt, computed, whole

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from layouts import diagnosis, mistakes
-from layouts.case import Case, pack
-from layouts.descriptor import Descriptor, View
-from layouts.format import Format
-from layouts.repair import expected_reads, repairs
-from layouts.storage import storage
-from layouts.table.descriptors import TCGEN05, WGMMA
+from lanescope.descriptor import diagnosis, mistakes
+from lanescope.descriptor.case import Case, pack
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.repair import expected_reads, repairs
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.shared.storage import storage
 from tests.calls import Call
 
 Spec = dict[str, Any]

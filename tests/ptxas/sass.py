@@ -1,7 +1,7 @@
 """Assemble every variant for every target that takes it, disassemble it, and write which SASS it becomes: `make sass`.
 
-Writes layouts/table/sass.json: for each variant and target the tensor-core mnemonics that ptxas makes of that one line,
-in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none.
+Writes layouts/ptx/table/sass.json: for each variant and target the tensor-core mnemonics that ptxas makes of that one
+line, in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none.
 nvdisasm comes with PyPI's nvidia-cuda-nvdisasm.
 """
 

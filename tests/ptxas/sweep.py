@@ -1,7 +1,8 @@
 """Assemble every candidate for every target and write what exists: `make targets`.
 
-Writes layouts/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX version
-that reads it. Variants that ptxas takes although PTX does not document them are listed with the reason and stay out.
+Writes layouts/ptx/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX
+version that reads it. Variants that ptxas takes although PTX does not document them are listed with the reason and
+stay out.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from layouts.reader.code import assembly, tree
-from layouts.reader.code.finding import MOST_ASSEMBLED, Assembled
-from layouts.reader.code.statics import written_names
-from layouts.reader.code.values import PLACES, Address, Array, Cell, Object, Part, Pointer, Referred, Scope, number
-from layouts.reader.code.word import Int, Linear
+from lanescope.reader.code import assembly, tree
+from lanescope.reader.code.finding import MOST_ASSEMBLED, Assembled
+from lanescope.reader.code.statics import written_names
+from lanescope.reader.code.values import PLACES, Address, Array, Cell, Object, Part, Pointer, Referred, Scope, number
+from lanescope.reader.code.word import Int, Linear
 
 MOST_DEEP = 3  # arrays in arrays that are copied
 MOST_PARTS = 256  # of a global variable

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from layouts.c_integers import BOOL, IntegerType, type_named
-from layouts.reader.code import inline_ptx as ptx
-from layouts.reader.code import word
-from layouts.reader.code.known import BUILT_IN
-from layouts.reader.code.values import number
-from layouts.reader.code.word import Int, free
+from lanescope.cxx.integers import BOOL, IntegerType, type_named
+from lanescope.reader.code import inline_ptx as ptx
+from lanescope.reader.code import word
+from lanescope.reader.code.known import BUILT_IN
+from lanescope.reader.code.values import number
+from lanescope.reader.code.word import Int, free
 
 # bits of an operand by its constraint's letter; "n" and "C" are immediates, "f" and "d" hold floating point
 WIDTHS = {"h": 16, "r": 32, "l": 64, "q": 128, "f": 32, "d": 64}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from layouts.c_integers import PYTHON, ULONG, IntegerType
-from layouts.reader.code import tree, word
-from layouts.reader.code.places import pointee
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import PYTHON, ULONG, IntegerType
+from lanescope.reader.code import tree, word
+from lanescope.reader.code.places import pointee
+from lanescope.reader.code.values import (
     PLACES,
     Array,
     Blurred,
@@ -30,7 +30,7 @@ from layouts.reader.code.values import (
     number,
     short,
 )
-from layouts.reader.code.word import UNKNOWN, Int, Span, free, symbol
+from lanescope.reader.code.word import UNKNOWN, Int, Span, free, symbol
 
 MOST_DEEP = 3  # objects in objects that are copied
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from layouts.reader.code.lexing import Token
+from lanescope.reader.code.lexing import Token
 
 # A quote without its pair is kept up to the end of its line: it would else be looked for from each quote anew.
 _KEPT = r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])'|\"(?:\\.|[^\"\\\n])*+\"?"

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 
-from layouts.c_integers import type_named
-from layouts.c_sizes import ELEMENT_BITS
+from lanescope.cxx.integers import type_named
+from lanescope.cxx.sizes import ELEMENT_BITS
 
 _LONE = re.compile(r"\([ \t]{0,8}([A-Za-z_]\w{0,60})[ \t]{0,8}\)(?=\s{0,40}[-+*&](?![-+=&]))")
 _BEHIND = 80  # characters in front that are looked at

@@ -1,6 +1,6 @@
 """Code that builds matrix descriptors → their fields, as far as the text decides them.
 
-Source of the fields: layouts/table/descriptors.py; a value is of tcgen05 where its version (bits 46 to 48) is 1.
+Source of the fields: layouts/ptx/table/descriptors.py; a value is of tcgen05 where its version (bits 46 to 48) is 1.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from layouts.bits import hex_word
-from layouts.errors import LayoutError
-from layouts.format import Format
-from layouts.reader.code.doubts import doubts
-from layouts.reader.code.evaluate import Evaluation, evaluate
-from layouts.reader.code.finding import Found, Pitfall, field_of, origin_of
-from layouts.reader.code.word import Int, Linear, Span, symbol
-from layouts.table.descriptors import TCGEN05, VERSION, WGMMA
+from lanescope.bits import hex_word
+from lanescope.descriptor.format import Format
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA
+from lanescope.reader.code.doubts import doubts
+from lanescope.reader.code.evaluate import Evaluation, evaluate
+from lanescope.reader.code.finding import Found, Pitfall, field_of, origin_of
+from lanescope.reader.code.word import Int, Linear, Span, symbol
 
 MOST_BUILDERS = 24
 _OPERAND = re.compile(

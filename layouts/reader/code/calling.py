@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts.c_integers import BOOL, CHAR, LONG, PYTHON, ULONG, IntegerType, common
-from layouts.reader.code import traits, tree, word
-from layouts.reader.code.calls import MISSING, known
-from layouts.reader.code.constness import const_of, pointee_const
-from layouts.reader.code.lifetimes import MADE, PASSED
-from layouts.reader.code.lookup import find_name, namespace_of
-from layouts.reader.code.naming import key_of
-from layouts.reader.code.overloads import Argument, Candidate, accepts_count, choose
-from layouts.reader.code.paths import Left
-from layouts.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import BOOL, CHAR, LONG, PYTHON, ULONG, IntegerType, common
+from lanescope.reader.code import traits, tree, word
+from lanescope.reader.code.calls import MISSING, known
+from lanescope.reader.code.constness import const_of, pointee_const
+from lanescope.reader.code.lifetimes import MADE, PASSED
+from lanescope.reader.code.lookup import find_name, namespace_of
+from lanescope.reader.code.naming import key_of
+from lanescope.reader.code.overloads import Argument, Candidate, accepts_count, choose
+from lanescope.reader.code.paths import Left
+from lanescope.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
+from lanescope.reader.code.values import (
     PLACES,
     Address,
     Array,
@@ -43,8 +43,8 @@ from layouts.reader.code.values import (
     short,
     size_bytes,
 )
-from layouts.reader.code.word import UNKNOWN, Int, Span, free
-from layouts.reader.code.writes import only_uses, used_names
+from lanescope.reader.code.word import UNKNOWN, Int, Span, free
+from lanescope.reader.code.writes import only_uses, used_names
 
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
@@ -1358,7 +1358,7 @@ def _enum_name(argument: Argument) -> str:
 
 
 def _could(argument: Argument, kind: Kind | None) -> bool:
-    from layouts.reader.code.overloads import rank_of
+    from lanescope.reader.code.overloads import rank_of
 
     return rank_of(argument, kind) is not None
 

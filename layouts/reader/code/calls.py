@@ -7,10 +7,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from layouts.c_integers import INT, PYTHON, UINT, ULONG, IntegerType
-from layouts.reader.code import word
-from layouts.reader.code.known import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import INT, PYTHON, UINT, ULONG, IntegerType
+from lanescope.ptx.table.descriptors import START
+from lanescope.reader.code import word
+from lanescope.reader.code.known import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
+from lanescope.reader.code.values import (
     Address,
     Array,
     Cell,
@@ -19,11 +20,10 @@ from layouts.reader.code.values import (
     Term,
     number,
 )
-from layouts.reader.code.word import SHARED_BITS, Int, Span, of_linear, symbol
-from layouts.table.descriptors import START
+from lanescope.reader.code.word import SHARED_BITS, Int, Span, of_linear, symbol
 
 if TYPE_CHECKING:
-    from layouts.reader.code.machine import Machine
+    from lanescope.reader.code.machine import Machine
 
 MISSING = object()
 # Python's integers of a width, of ctypes, NumPy, cuda-python and CuTe's DSL

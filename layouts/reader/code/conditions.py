@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layouts.c_integers import LONG, ULONG, IntegerType, Outcome, binary, character, literal, unary
-from layouts.reader.code.lexing import Token
+from lanescope.cxx.integers import LONG, ULONG, IntegerType, Outcome, binary, character, literal, unary
+from lanescope.reader.code.lexing import Token
 
 MOST_DEPTH = 60  # brackets and signs inside one another
 MOST_TOKENS = 2000

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from layouts.reader.code import tree
-from layouts.reader.code.lookup import find_name
-from layouts.reader.code.values import PLACES, Address, Cell, Closure, Kind, Object, Record, Scope
+from lanescope.reader.code import tree
+from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.values import PLACES, Address, Cell, Closure, Kind, Object, Record, Scope
 
 
 def const_of(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts import algebra, cute
-from layouts.cute import DEEPEST, MOST, CuteLayout
-from layouts.cutecalls.operations import ALIASES, OPS, called
-from layouts.errors import LayoutError
-from layouts.reader import smem, terms
-from layouts.reader.code.values import Array, Kind, Term, number, short
-from layouts.swizzle import Swizzle, mode
-from layouts.tuples import congruent, leaves
+from lanescope.cute import algebra
+from lanescope.cute import layout as cute
+from lanescope.cute.calls.operations import ALIASES, OPS, called
+from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
+from lanescope.cute.tuples import congruent, leaves
+from lanescope.errors import LayoutError
+from lanescope.reader import smem, terms
+from lanescope.reader.code.values import Array, Kind, Term, number, short
+from lanescope.shared.swizzle import Swizzle, mode
 
 _NUMBER = re.compile(r"_(\d{1,10})")
 _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_(?:Sp)?Atom(_Bits)?")

@@ -12,14 +12,14 @@ from itertools import accumulate
 import tree_sitter
 import tree_sitter_cuda
 
-from layouts.c_integers import BOOL
-from layouts.deadline import check_deadline, reading_at
-from layouts.reader.code import topmost, tree
-from layouts.reader.code.cxx_expressions import RECORDS, Expressions
-from layouts.reader.code.inline_ptx import string
-from layouts.reader.code.nodes import MOST_DEPTH
-from layouts.reader.code.source import Source
-from layouts.reader.code.word import Span
+from lanescope.cxx.integers import BOOL
+from lanescope.deadline import check_deadline, reading_at
+from lanescope.reader.code import topmost, tree
+from lanescope.reader.code.cxx_expressions import RECORDS, Expressions
+from lanescope.reader.code.inline_ptx import string
+from lanescope.reader.code.nodes import MOST_DEPTH
+from lanescope.reader.code.source import Source
+from lanescope.reader.code.word import Span
 
 MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text …
 PART = 4000  # characters of the declarations that are parsed together where a whole text takes too much

@@ -8,11 +8,11 @@ from typing import Any
 
 import tree_sitter
 
-from layouts.c_integers import BOOL, INT, ULONG, character, literal, type_named
-from layouts.reader.code import tree
-from layouts.reader.code.nodes import Nodes, Readers
-from layouts.reader.code.source import Source
-from layouts.reader.code.word import Span
+from lanescope.cxx.integers import BOOL, INT, ULONG, character, literal, type_named
+from lanescope.reader.code import tree
+from lanescope.reader.code.nodes import Nodes, Readers
+from lanescope.reader.code.source import Source
+from lanescope.reader.code.word import Span
 
 RECORDS = ("struct_specifier", "union_specifier", "class_specifier")
 _REAL = re.compile(r"(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?[fFlL]?")

@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 
-from layouts.reader.code import attributes
-from layouts.reader.code.lexing import Joined, Token, join, tokens, wholes
-from layouts.reader.code.macros import define
+from lanescope.reader.code import attributes
+from lanescope.reader.code.lexing import Joined, Token, join, tokens, wholes
+from lanescope.reader.code.macros import define
 
 MOST_COMPARED = 20_000  # characters of the branches of one condition that are compared
 COMPARED_TIMES = 4  # so many times a text's length are compared in all

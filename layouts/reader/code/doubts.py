@@ -1,7 +1,7 @@
 """What is doubtful in code that builds a descriptor by itself: strides that are unusual for the mode, a mask that cuts
 the address, a comment or a constant's name that says another thing than the code. None of it is a mistake for certain.
 
-The usual strides: PTX ISA 9.1, matrix descriptors of wgmma and tcgen05; layouts/table/descriptors.py.
+The usual strides: PTX ISA 9.1, matrix descriptors of wgmma and tcgen05; layouts/ptx/table/descriptors.py.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from layouts.reader.code.finding import Pitfall
-from layouts.reader.code.word import Int, Span
-from layouts.swizzle import MODES
+from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.code.word import Int, Span
+from lanescope.shared.swizzle import MODES
 
 Origins = Mapping[str, Sequence[Span]]
 PATTERNS = {mode.name: mode.pattern_bytes for mode in MODES if mode.chunks > 1}

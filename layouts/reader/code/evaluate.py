@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
-from layouts.deadline import reading_at
-from layouts.reader.code import cxx, merging, python, tree
-from layouts.reader.code.expressions import BudgetError, Frame
-from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
-from layouts.reader.code.known import PRELUDE, fields_union
-from layouts.reader.code.machine import DEFINITIONS, Machine
-from layouts.reader.code.merging import Records
-from layouts.reader.code.predefined import Presumed
-from layouts.reader.code.preprocess import Preprocessor
-from layouts.reader.code.source import Prepared, Unread, plain
-from layouts.reader.code.values import Cell, Kind, Namespace, Scope, Template, Term
-from layouts.reader.code.variants import Choice, Variant, leaves, variants
-from layouts.reader.code.word import Span
+from lanescope.deadline import reading_at
+from lanescope.reader.code import cxx, merging, python, tree
+from lanescope.reader.code.expressions import BudgetError, Frame
+from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
+from lanescope.reader.code.known import PRELUDE, fields_union
+from lanescope.reader.code.machine import DEFINITIONS, Machine
+from lanescope.reader.code.merging import Records
+from lanescope.reader.code.predefined import Presumed
+from lanescope.reader.code.preprocess import Preprocessor
+from lanescope.reader.code.source import Prepared, Unread, plain
+from lanescope.reader.code.values import Cell, Kind, Namespace, Scope, Template, Term
+from lanescope.reader.code.variants import Choice, Variant, leaves, variants
+from lanescope.reader.code.word import Span
 
 BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others

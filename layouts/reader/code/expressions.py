@@ -6,20 +6,20 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layouts.c_integers import BOOL, INT, PYTHON, UINT, ULONG
-from layouts.deadline import check_deadline
-from layouts.reader.code import traits, tree, word
-from layouts.reader.code.assigning import Assigning
-from layouts.reader.code.calling import Calls, this_of
-from layouts.reader.code.finding import Made
-from layouts.reader.code.known import CONSTANTS, LIMITS, MEMBERS
-from layouts.reader.code.lookup import find_name
-from layouts.reader.code.naming import Naming
-from layouts.reader.code.operators import Operators
-from layouts.reader.code.paths import Escape, Left, Paths
-from layouts.reader.code.places import Places, pointee
-from layouts.reader.code.records import measured
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import BOOL, INT, PYTHON, UINT, ULONG
+from lanescope.deadline import check_deadline
+from lanescope.reader.code import traits, tree, word
+from lanescope.reader.code.assigning import Assigning
+from lanescope.reader.code.calling import Calls, this_of
+from lanescope.reader.code.finding import Made
+from lanescope.reader.code.known import CONSTANTS, LIMITS, MEMBERS
+from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.naming import Naming
+from lanescope.reader.code.operators import Operators
+from lanescope.reader.code.paths import Escape, Left, Paths
+from lanescope.reader.code.places import Places, pointee
+from lanescope.reader.code.records import measured
+from lanescope.reader.code.values import (
     PLACES,
     VOID,
     Address,
@@ -39,8 +39,8 @@ from layouts.reader.code.values import (
     Term,
     short,
 )
-from layouts.reader.code.word import Int, Linear, Span, free, symbol
-from layouts.reader.code.writes import used_names
+from lanescope.reader.code.word import Int, Linear, Span, free, symbol
+from lanescope.reader.code.writes import used_names
 
 MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together

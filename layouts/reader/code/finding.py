@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from layouts.c_integers import ULONG, IntegerType, common, promoted
-from layouts.reader.code.values import Cell, Field, Object, Term, number
-from layouts.reader.code.word import MOST_ORIGINS, Int, Linear, Mark, Piece, Span, convert, runs
-from layouts.reader.code.writes import Summaries
+from lanescope.cxx.integers import ULONG, IntegerType, common, promoted
+from lanescope.reader.code.values import Cell, Field, Object, Term, number
+from lanescope.reader.code.word import MOST_ORIGINS, Int, Linear, Mark, Piece, Span, convert, runs
+from lanescope.reader.code.writes import Summaries
 
 MOST_FOUND = 600
 MOST_ASSEMBLED = 400

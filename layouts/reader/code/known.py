@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from layouts.c_integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
+from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
 
 _TYPES = "UINT8 UINT16 UINT32 INT32 UINT64 INT64 FLOAT16 FLOAT32 FLOAT64 BFLOAT16 FLOAT32_FTZ TFLOAT32 TFLOAT32_FTZ"
 _PACKED = "16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from layouts.c_sizes import ELEMENT_BITS
-from layouts.errors import LayoutError
-from layouts.reader.code.values import Array, Kind, Term, number
-from layouts.swizzle import mode
-from layouts.tiling import Tile
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.errors import LayoutError
+from lanescope.reader.code.values import Array, Kind, Term, number
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
 
 MOST_WALKED = 400
 MOST_DEEP = 4  # modes in modes

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from layouts.reader.code import tree
-from layouts.reader.code.overloads import Argument
-from layouts.reader.code.paths import ThrownError
-from layouts.reader.code.values import Address, Array, Cell, Closure, Kind, Object, Record, Scope
-from layouts.reader.code.word import Int
+from lanescope.reader.code import tree
+from lanescope.reader.code.overloads import Argument
+from lanescope.reader.code.paths import ThrownError
+from lanescope.reader.code.values import Address, Array, Cell, Closure, Kind, Object, Record, Scope
+from lanescope.reader.code.word import Int
 
 MADE, PASSED, PERHAPS = "made", "passed", "perhaps"  # destroyed unless a variable has it; in any case; not for certain
 T = TypeVar("T")

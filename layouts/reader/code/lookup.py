@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from layouts.reader.code.values import Cell, Closure, Enumeration, Kind, Namespace, Record, Scope, Template, Term
+from lanescope.reader.code.values import Cell, Closure, Enumeration, Kind, Namespace, Record, Scope, Template, Term
 
 Wanted = Callable[[Any, Scope], bool]  # a value, and the scope that has it
 AMBIGUOUS = Term("an ambiguous name")

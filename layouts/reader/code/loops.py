@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from layouts.reader.code import tree
-from layouts.reader.code.calling import reachable
-from layouts.reader.code.constness import const_of
-from layouts.reader.code.lookup import find_name
-from layouts.reader.code.paths import Escape, Journal, Left, Target
-from layouts.reader.code.values import PLACES, Array, Cell, Object, Part, Scope, Term
-from layouts.reader.code.word import Int, free
-from layouts.reader.code.writes import Summaries, nodes_of, root_of
+from lanescope.reader.code import tree
+from lanescope.reader.code.calling import reachable
+from lanescope.reader.code.constness import const_of
+from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.paths import Escape, Journal, Left, Target
+from lanescope.reader.code.values import PLACES, Array, Cell, Object, Part, Scope, Term
+from lanescope.reader.code.word import Int, free
+from lanescope.reader.code.writes import Summaries, nodes_of, root_of
 
 MOST_TURNS = (16, 16, 8, 4)  # of a loop that builds descriptors, by how many it stands in
 MOST_QUIET = 1100  # of a loop that builds none

@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from layouts.c_integers import BOOL, INT, ULONG, IntegerType, enumeration_type, of_enumerators
-from layouts.reader.code import tree
-from layouts.reader.code.assembling import Assembling
-from layouts.reader.code.calling import declared_before, is_move, reachable
-from layouts.reader.code.constness import const_of
-from layouts.reader.code.expressions import Expressions
-from layouts.reader.code.lifetimes import Lifetimes, has_name
-from layouts.reader.code.lookup import find_in, find_name, open_namespace
-from layouts.reader.code.loops import Loops
-from layouts.reader.code.overloads import Argument, Candidate
-from layouts.reader.code.paths import Escape, Journal, Left, ThrownError
-from layouts.reader.code.records import layout_of, merged_declarations
-from layouts.reader.code.templates import same_type
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import BOOL, INT, ULONG, IntegerType, enumeration_type, of_enumerators
+from lanescope.reader.code import tree
+from lanescope.reader.code.assembling import Assembling
+from lanescope.reader.code.calling import declared_before, is_move, reachable
+from lanescope.reader.code.constness import const_of
+from lanescope.reader.code.expressions import Expressions
+from lanescope.reader.code.lifetimes import Lifetimes, has_name
+from lanescope.reader.code.lookup import find_in, find_name, open_namespace
+from lanescope.reader.code.loops import Loops
+from lanescope.reader.code.overloads import Argument, Candidate
+from lanescope.reader.code.paths import Escape, Journal, Left, ThrownError
+from lanescope.reader.code.records import layout_of, merged_declarations
+from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.values import (
     PLACES,
     Address,
     Array,
@@ -47,7 +47,7 @@ from layouts.reader.code.values import (
     Term,
     number,
 )
-from layouts.reader.code.word import Int, add, convert, free, inserted, merged, symbol
+from lanescope.reader.code.word import Int, add, convert, free, inserted, merged, symbol
 
 _READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm statement only reads
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -683,7 +683,7 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         """A switch from one of its labels on, up to a break."""
         if start is None:
             return None
-        from layouts.reader.code.paths import Target
+        from lanescope.reader.code.paths import Target
 
         inner, target = Scope(scope), Target(False, len(self.branches))
         self.targets.append(target)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from layouts.deadline import check_deadline
-from layouts.reader.code.lexing import Token, tokens
+from lanescope.deadline import check_deadline
+from lanescope.reader.code.lexing import Token, tokens
 
 MOST_USE = 30_000  # steps of one use of a macro
 MOST_STEPS = 300_000  # of all uses in a text

@@ -6,15 +6,15 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from layouts.c_integers import BOOL, INT, LONG, ULONG, IntegerType
-from layouts.reader.code import calls, tree, word
-from layouts.reader.code.constness import const_of
-from layouts.reader.code.known import FIELDS_UNION, union_alike
-from layouts.reader.code.lifetimes import MADE, has_name, may_copy, own_members
-from layouts.reader.code.overloads import Argument, Candidate
-from layouts.reader.code.paths import ThrownError
-from layouts.reader.code.templates import same_type
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import BOOL, INT, LONG, ULONG, IntegerType
+from lanescope.reader.code import calls, tree, word
+from lanescope.reader.code.constness import const_of
+from lanescope.reader.code.known import FIELDS_UNION, union_alike
+from lanescope.reader.code.lifetimes import MADE, has_name, may_copy, own_members
+from lanescope.reader.code.overloads import Argument, Candidate
+from lanescope.reader.code.paths import ThrownError
+from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.values import (
     VOID,
     Address,
     Array,
@@ -33,7 +33,7 @@ from layouts.reader.code.values import (
     size_bytes,
     unsized,
 )
-from layouts.reader.code.word import UNKNOWN, Int, Span, free, symbol, times
+from lanescope.reader.code.word import UNKNOWN, Int, Span, free, symbol, times
 
 MOST_ITEMS = 256
 MOST_CELLS = 64  # items of an array without an initializer whose values are followed

@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
-from layouts.reader.code.values import Address, Array, Cell, Object, Pointer, Term, number
-from layouts.reader.code.word import Int, Span, free, merged
+from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
+from lanescope.reader.code.values import Address, Array, Cell, Object, Pointer, Term, number
+from lanescope.reader.code.word import Int, Span, free, merged
 
 MOST_DEPTH = 6  # of values that hold one another
 Place = Callable[[Span], bool]

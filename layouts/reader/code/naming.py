@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from layouts.c_integers import BOOL, ULONG, type_named
-from layouts.reader.code import traits, tree
-from layouts.reader.code.lookup import find_in, find_name, is_qualifier
-from layouts.reader.code.making import Making
-from layouts.reader.code.records import layout_of
-from layouts.reader.code.templates import choose_special, flattened, match_arguments, matcher
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import BOOL, ULONG, type_named
+from lanescope.reader.code import traits, tree
+from lanescope.reader.code.lookup import find_in, find_name, is_qualifier
+from lanescope.reader.code.making import Making
+from lanescope.reader.code.records import layout_of
+from lanescope.reader.code.templates import choose_special, flattened, match_arguments, matcher
+from lanescope.reader.code.values import (
     Cell,
     Closure,
     Enumeration,
@@ -28,8 +28,8 @@ from layouts.reader.code.values import (
     Term,
     element_kind,
 )
-from layouts.reader.code.word import UNKNOWN, Int, free
-from layouts.reader.code.writes import nodes_of
+from lanescope.reader.code.word import UNKNOWN, Int, free
+from lanescope.reader.code.writes import nodes_of
 
 _INTEGRAL = re.compile(r"_(\d+)$")
 MOST_INSTANCES = 60  # templates inside one another

@@ -8,8 +8,8 @@ from typing import Any
 
 import tree_sitter
 
-from layouts.reader.code import tree
-from layouts.reader.code.word import Span
+from lanescope.reader.code import tree
+from lanescope.reader.code.word import Span
 
 MOST_DEPTH = 80
 Readers = Mapping[str, Callable[[Any, tree_sitter.Node], tree.Expression]]

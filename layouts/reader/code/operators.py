@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from layouts import c_integers, c_sizes
-from layouts.c_integers import BOOL, INT, LONG, ULONG, common, promoted
-from layouts.reader.code import tree, word
-from layouts.reader.code.finding import Finding
-from layouts.reader.code.known import THREADS
-from layouts.reader.code.lookup import find_name
-from layouts.reader.code.paths import Left
-from layouts.reader.code.records import measured
-from layouts.reader.code.static_types import type_of
-from layouts.reader.code.values import (
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx import sizes as c_sizes
+from lanescope.cxx.integers import BOOL, INT, LONG, ULONG, common, promoted
+from lanescope.reader.code import tree, word
+from lanescope.reader.code.finding import Finding
+from lanescope.reader.code.known import THREADS
+from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.paths import Left
+from lanescope.reader.code.records import measured
+from lanescope.reader.code.static_types import type_of
+from lanescope.reader.code.values import (
     Address,
     Array,
     Cell,
@@ -33,7 +34,7 @@ from layouts.reader.code.values import (
     number,
     size_bytes,
 )
-from layouts.reader.code.word import UNKNOWN, Int, free
+from lanescope.reader.code.word import UNKNOWN, Int, free
 
 
 class Operators(Finding):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layouts.c_integers import INT, promoted
-from layouts.reader.code import tree
-from layouts.reader.code.templates import fits_pattern, same_type
-from layouts.reader.code.values import Kind
+from lanescope.cxx.integers import INT, promoted
+from lanescope.reader.code import tree
+from lanescope.reader.code.templates import fits_pattern, same_type
+from lanescope.reader.code.values import Kind
 
 EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # [over.ics.rank] 4.2: an enum's own type first
 UNKNOWN = -1  # a rank that is not known

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from layouts.reader.code.values import Cell
+from lanescope.reader.code.values import Cell
 
 Journal = dict[int, tuple[Cell, Any]]  # cells that were written, by their id, with what they held before
 Run = Callable[[], "Left | None"]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from layouts.c_integers import INT, LONG, UINT, ULONG, IntegerType
-from layouts.reader.code import tree, word
-from layouts.reader.code.constness import const_of
-from layouts.reader.code.known import BUILT_IN, CONSTANTS, OF_DESCRIPTOR
-from layouts.reader.code.templates import same_type
-from layouts.reader.code.values import (
+from lanescope.cxx.integers import INT, LONG, UINT, ULONG, IntegerType
+from lanescope.reader.code import tree, word
+from lanescope.reader.code.constness import const_of
+from lanescope.reader.code.known import BUILT_IN, CONSTANTS, OF_DESCRIPTOR
+from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.values import (
     PLACES,
     VOID,
     Address,
@@ -39,7 +39,7 @@ from layouts.reader.code.values import (
     size_bytes,
     unsized,
 )
-from layouts.reader.code.word import Int, Linear, Span, free, symbol
+from lanescope.reader.code.word import Int, Linear, Span, free, symbol
 
 MOST_LEAVES = 128  # integers of an object that is read as another type
 

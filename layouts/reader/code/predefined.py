@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from layouts.reader.code.conditions import Node, Value, names
+from lanescope.reader.code.conditions import Node, Value, names
 
 CPLUSPLUS = 201703
 NOT_DEFINED, HAS = "not defined", "defined"  # values of those that have no number

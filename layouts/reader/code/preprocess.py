@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from layouts.deadline import reading_at
-from layouts.reader.code import attributes, conditions, predefined
-from layouts.reader.code.brackets import bare
-from layouts.reader.code.conditions import BadError, Node, Value
-from layouts.reader.code.directives import Directive, Text, read, unless
-from layouts.reader.code.lexing import Token, tokens, wholes
-from layouts.reader.code.macros import MOST_STEPS, Expander, Macro, Steps, TooLongError, define, spelled
-from layouts.reader.code.predefined import Presumed
-from layouts.reader.code.source import Prepared, Source, Unread
-from layouts.reader.code.topmost import Lost, declared, is_function, pieces, without
-from layouts.reader.code.word import Span
+from lanescope.deadline import reading_at
+from lanescope.reader.code import attributes, conditions, predefined
+from lanescope.reader.code.brackets import bare
+from lanescope.reader.code.conditions import BadError, Node, Value
+from lanescope.reader.code.directives import Directive, Text, read, unless
+from lanescope.reader.code.lexing import Token, tokens, wholes
+from lanescope.reader.code.macros import MOST_STEPS, Expander, Macro, Steps, TooLongError, define, spelled
+from lanescope.reader.code.predefined import Presumed
+from lanescope.reader.code.source import Prepared, Source, Unread
+from lanescope.reader.code.topmost import Lost, declared, is_function, pieces, without
+from lanescope.reader.code.word import Span
 
 MOST_TEXT = 1 << 17  # characters that expansion may add to a text
 MOST_SPAN = 20_000  # characters of one use of a macro

@@ -10,12 +10,12 @@ from textwrap import dedent
 import tree_sitter
 import tree_sitter_python
 
-from layouts.c_integers import PYTHON
-from layouts.reader.code import tree
-from layouts.reader.code.cxx import parse_bounded
-from layouts.reader.code.nodes import MOST_DEPTH, Nodes, Readers
-from layouts.reader.code.source import plain
-from layouts.reader.code.word import Span
+from lanescope.cxx.integers import PYTHON
+from lanescope.reader.code import tree
+from lanescope.reader.code.cxx import parse_bounded
+from lanescope.reader.code.nodes import MOST_DEPTH, Nodes, Readers
+from lanescope.reader.code.source import plain
+from lanescope.reader.code.word import Span
 
 
 @cache

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from layouts.c_sizes import size_of
-from layouts.reader.code import tree
-from layouts.reader.code.lifetimes import takes_own
-from layouts.reader.code.lookup import namespace_of
-from layouts.reader.code.templates import mentions, signature
-from layouts.reader.code.values import Closure, Enumeration, Field, Kind, Record, Scope, number
+from lanescope.cxx.sizes import size_of
+from lanescope.reader.code import tree
+from lanescope.reader.code.lifetimes import takes_own
+from lanescope.reader.code.lookup import namespace_of
+from lanescope.reader.code.templates import mentions, signature
+from lanescope.reader.code.values import Closure, Enumeration, Field, Kind, Record, Scope, number
 
 if TYPE_CHECKING:
-    from layouts.reader.code.expressions import Expressions
+    from lanescope.reader.code.expressions import Expressions
 
 MOST_BITS = 1 << 12
 MOST_MEMBERS = 128

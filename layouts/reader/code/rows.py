@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from layouts.bits import hex_word
-from layouts.reader.code import builders, tensor_maps
-from layouts.reader.code.builders import Builder
-from layouts.reader.code.evaluate import evaluate
-from layouts.reader.code.tensor_maps import TensorMap
-from layouts.reader.found import Found
-from layouts.reading import listed
+from lanescope.bits import hex_word
+from lanescope.reader.code import builders, tensor_maps
+from lanescope.reader.code.builders import Builder
+from lanescope.reader.code.evaluate import evaluate
+from lanescope.reader.code.tensor_maps import TensorMap
+from lanescope.reader.found import Found
+from lanescope.reading import listed
 
 _ENUM = re.compile(
     r"\b(?:CU_TENSOR_MAP_SWIZZLE_|(?:CU)?[tT]ensorMapSwizzle(?:Mode)?(?:::|\.)(?:\w+_)?)(NONE|(?:32|64|128)B)(?!\w)"

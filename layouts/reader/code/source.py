@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from layouts.reader.code.predefined import Presumed
-from layouts.reader.code.word import Span
+from lanescope.reader.code.predefined import Presumed
+from lanescope.reader.code.word import Span
 
 
 @dataclass(frozen=True, slots=True)

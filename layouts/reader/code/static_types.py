@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from layouts import c_integers
-from layouts.c_integers import BOOL, ULONG, IntegerType, common, promoted
-from layouts.reader.code import tree
-from layouts.reader.code.values import (
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.integers import BOOL, ULONG, IntegerType, common, promoted
+from lanescope.reader.code import tree
+from lanescope.reader.code.values import (
     Address,
     Array,
     Cell,
@@ -21,7 +21,7 @@ from layouts.reader.code.values import (
     Template,
     Term,
 )
-from layouts.reader.code.word import UNKNOWN, Int
+from lanescope.reader.code.word import UNKNOWN, Int
 
 MOST_DEEP = 32
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layouts.reader.code import tree
-from layouts.reader.code.values import Array, Cell, Kind, Pack, Pointer, Template, Term, number
-from layouts.reader.code.word import Int
+from lanescope.reader.code import tree
+from lanescope.reader.code.values import Array, Cell, Kind, Pack, Pointer, Template, Term, number
+from lanescope.reader.code.word import Int
 
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from layouts.c_sizes import ELEMENT_BITS
-from layouts.reader.code import layouts_in
-from layouts.reader.code.evaluate import Evaluation, evaluate
-from layouts.reader.code.finding import Made, Pitfall
-from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
-from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules, strides_of
-from layouts.reader.code.values import Address, Array, Cell, Kind, Pointer, Term, holds_elements, number
-from layouts.swizzle import MODES
-from layouts.tma import WIDTHS, boxes
+from lanescope.cxx.sizes import ELEMENT_BITS
+from lanescope.reader.code import layouts_in
+from lanescope.reader.code.evaluate import Evaluation, evaluate
+from lanescope.reader.code.finding import Made, Pitfall
+from lanescope.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
+from lanescope.reader.code.tma_rules import Parts, Sheet, TensorMap, rules, strides_of
+from lanescope.reader.code.values import Address, Array, Cell, Kind, Pointer, Term, holds_elements, number
+from lanescope.shared.swizzle import MODES
+from lanescope.shared.tma import WIDTHS, boxes
 
 MOST_MAPS = 24
 TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor")

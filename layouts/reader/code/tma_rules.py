@@ -1,4 +1,6 @@
-"""What a tensor map that code makes leaves in shared memory, and the rules of TMA that it breaks (layouts/tma.py)."""
+"""What a tensor map that code makes leaves in shared memory, and the rules of TMA that it breaks
+(layouts/shared/tma.py).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from layouts import tma
-from layouts.reader.code.finding import Pitfall
-from layouts.reader.code.values import Array, Pointer, Term, number
-from layouts.reader.code.word import Span
+from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.code.values import Array, Pointer, Term, number
+from lanescope.reader.code.word import Span
+from lanescope.shared import tma
 
 
 @dataclass(frozen=True, slots=True)

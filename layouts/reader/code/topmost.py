@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from layouts.reader.code.word import Span
+from lanescope.reader.code.word import Span
 
 _MARK = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?:u8|[uUL])?\bR\"(?P<raw>[^ ()\\\s\"]{0,16})\(.*?(?:\)(?P=raw)\"|\Z)"

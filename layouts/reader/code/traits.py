@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from layouts.c_integers import BOOL, INT, ULONG, IntegerType, type_named
-from layouts.reader.code.templates import same_type, value_of
-from layouts.reader.code.values import Kind
-from layouts.reader.code.word import Int
+from lanescope.cxx.integers import BOOL, INT, ULONG, IntegerType, type_named
+from lanescope.reader.code.templates import same_type, value_of
+from lanescope.reader.code.values import Kind
+from lanescope.reader.code.word import Int
 
 _FLOATING = frozenset(("float", "double", "long double"))
 Arguments = list[Any]

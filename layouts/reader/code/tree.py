@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layouts.c_integers import IntegerType
-from layouts.reader.code.word import Span
+from lanescope.cxx.integers import IntegerType
+from lanescope.reader.code.word import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from layouts.c_integers import INT, LONG, ULONG, IntegerType
-from layouts.c_sizes import ELEMENT_BITS, size_of
-from layouts.reader.code import tree
-from layouts.reader.code.known import OPAQUE_BYTES
-from layouts.reader.code.word import SHARED_BITS, UNKNOWN, Int, Linear, Span, add, free, of_linear, symbol, times
+from lanescope.cxx.integers import INT, LONG, ULONG, IntegerType
+from lanescope.cxx.sizes import ELEMENT_BITS, size_of
+from lanescope.reader.code import tree
+from lanescope.reader.code.known import OPAQUE_BYTES
+from lanescope.reader.code.word import SHARED_BITS, UNKNOWN, Int, Linear, Span, add, free, of_linear, symbol, times
 
 MOST_POINTER = 60  # characters of a pointer's name, inside sizeof(*…)
 MOST_NAME = 120  # characters of what an unknown value is called

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layouts.reader.code.preprocess import Preprocessor
-from layouts.reader.code.source import Prepared
+from lanescope.reader.code.preprocess import Preprocessor
+from lanescope.reader.code.source import Prepared
 
 MOST_VARIANTS = 8
 MOST_CHOSEN = 3  # conditions that are told apart where all would be too many

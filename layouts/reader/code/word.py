@@ -1,5 +1,5 @@
 """Integers of which some bits are known and others come from a symbol: what is left when a descriptor's start address
-is free. Knows bits, names and C's types (layouts.c_integers), nothing of C's statements.
+is free. Knows bits, names and C's types (lanescope.cxx.integers), nothing of C's statements.
 
 Whatever is known of a result's bits is true for every value of its symbols: operands are converted to the type that C
 computes in, a sum that may wrap is known only modulo 2^bits, and what is not known becomes a symbol. What rests on the
@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
-from layouts import c_integers
-from layouts.c_integers import BOOL, INT, IntegerType, common, promoted
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.integers import BOOL, INT, IntegerType, common, promoted
 
 Span = tuple[int, int]
 MOST_ORIGINS = 8

@@ -14,18 +14,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from layouts.c_integers import ULONG
-from layouts.errors import LayoutError
-from layouts.expression import LONGEST
-from layouts.reader.code import cxx, tree
-from layouts.reader.code.evaluate import BUDGET, new_machine
-from layouts.reader.code.expressions import BudgetError
-from layouts.reader.code.machine import DEFINITIONS, Machine
-from layouts.reader.code.paths import Left
-from layouts.reader.code.preprocess import prepare
-from layouts.reader.code.values import PLACES, Cell, Object, Scope, Term, number
-from layouts.reader.code.word import FIELD_BITS, FIELD_SHIFT, Int, convert
-from layouts.reading import shown
+from lanescope.cxx.expression import LONGEST
+from lanescope.cxx.integers import ULONG
+from lanescope.errors import LayoutError
+from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.evaluate import BUDGET, new_machine
+from lanescope.reader.code.expressions import BudgetError
+from lanescope.reader.code.machine import DEFINITIONS, Machine
+from lanescope.reader.code.paths import Left
+from lanescope.reader.code.preprocess import prepare
+from lanescope.reader.code.values import PLACES, Cell, Object, Scope, Term, number
+from lanescope.reader.code.word import FIELD_BITS, FIELD_SHIFT, Int, convert
+from lanescope.reading import shown
 
 _ASSIGNS = re.compile(r"\s*[A-Za-z_][\w.>\[\]-]*(?:\.|->)\w+\s*=[^=]")  # a member
 HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from layouts.reader.code import tree
+from lanescope.reader.code import tree
 
 # What a function that only uses its arguments is called: what such a one is given is as it was. A member of a class
 # that the text does not have counts only by what it does on the device: log.print(x) may write x.

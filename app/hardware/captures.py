@@ -1,0 +1,344 @@
+"""Part "captures": the examples with lanescope.cuh executed, right and with every planted mistake; what they recorded.
+
+`python -m lanescope.app.hardware.captures FOLDER` writes the captures, captures.tar.xz, and a table of what ran,
+captures.json.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lanescope import find
+from lanescope.app.hardware.boxes import Map
+from lanescope.app.hardware.device import Array, Cuda, compile_text
+from lanescope.capture import fills, form
+from lanescope.errors import LayoutError
+from lanescope.ptx import codec
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.instruction import Instruction
+from lanescope.render.capture_header import header
+
+ROOTS = (Path(__file__).resolve().parents[1] / "examples", Path(__file__).resolve().parents[2] / "examples")
+MISTAKES = 5  # that every example can plant
+BUFFER = 8 << 20
+TIMED = 200  # launches that a cost is measured on
+
+
+# Each example is a whole kernel, although their main loops are alike: a reader follows it from load to store in one
+# file, and the file and line that a capture records are the kernel's own.
+@dataclass(frozen=True)
+class Example:
+    """One program of examples/: what its kernel takes. a, b: the shape in global memory; b_first: which index B's rows
+    are; boxes: (inner, outer) of the tensor maps, of A and of B, where there are any. shared: bytes of dynamic shared
+    memory; far: as many for the mistakes that read past it. mistakes: what each is, and the code that names it.
+    """
+
+    name: str
+    element: str
+    a: tuple[int, int]
+    b: tuple[int, int]
+    mistakes: tuple[tuple[str, str], ...]
+    b_first: str = "n"
+    box_a: tuple[int, int] = (0, 0)
+    box_b: tuple[int, int] = (0, 0)
+    threads: int = 128
+    shared: int = 0
+    far: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return self.b[self.b_first == "k"]
+
+    @property
+    def outputs(self) -> int:
+        return self.a[0] * self.n
+
+    def bytes(self, mistake: int) -> int:
+        """Dynamic shared memory of a launch."""
+        return self.far.get(mistake, self.shared)
+
+    def text(self) -> str:
+        """The program in one piece: its includes put in, each line under its own file and number."""
+        return "".join(_lines(f"{self.name}.cu"))
+
+
+EXAMPLES = (
+    Example("wgmma_tma_k_major", "bf16", (64, 128), (128, 128), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
+        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
+        ("panel stride of A in B", "panel_stride_wrong"),
+    ), box_a=(64, 64), box_b=(64, 128), shared=2 * 8192 + 2 * 16384 + 16),
+    Example("wgmma_mn_major_b", "bf16", (64, 64), (64, 128), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a K-major tile", "k_advance_past_atom"),
+        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
+        ("panel stride of one instruction", "panel_stride_from_instruction"),
+    ), "k", (64, 64), (64, 64), shared=8192 + 16384 + 16, far={3: 72 << 10, 4: 72 << 10}),
+    Example("wgmma_core_matrices", "f16", (64, 64), (64, 64), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a swizzled tile", "k_advance_past_atom"),
+        ("128B swizzle of data without one", "swizzle_mode"), ("transpose flag of B", "wrong_transpose"),
+        ("panel stride of a taller tile", "panel_stride_wrong"),
+    ), shared=2 * 8192),
+    Example("ldmatrix_padded", "f16", (16, 64), (8, 64), (
+        ("matrices 1 and 2 exchanged", "matrices_exchanged"), ("K step in elements", "k_step_in_elements"),
+        ("swizzled addresses of plain rows", "swizzle_mode"), (".trans", "wrong_transpose"),
+        ("pitch without the padding", "pitch_wrong"),
+    ), threads=32, shared=24 * 144),
+    Example("wgmma_fp8_a_registers", "e4m3", (64, 256), (64, 256), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
+        ("TMA's swizzle code", "tma_swizzle_enum"), ("registers 1 and 2 of A exchanged", "registers_exchanged"),
+        ("half the panel stride", "panel_stride_wrong"),
+    ), box_b=(128, 64), shared=2 * 8192 + 16),
+)  # fmt: skip
+BY_NAME = {one.name: one for one in EXAMPLES}
+
+
+def needs() -> Instruction:
+    """The newest instruction of the examples."""
+    return find("wgmma.mma_async.m64n64k16.f32.f16.f16")
+
+
+def folder() -> Path:
+    """Where the examples lie; LayoutError where they were not installed."""
+    found = next((path for path in ROOTS if path.is_dir()), None)
+    if found is None:
+        raise LayoutError("no_examples", "The examples are not installed.", "Run this in the repository.")
+    return found
+
+
+def _lines(name: str) -> Iterator[str]:
+    text = header() if name == "lanescope.cuh" else (folder() / name).read_text()
+    yield f'#line 1 "{name}"\n'
+    for number, line in enumerate(text.splitlines(), 1):
+        included = re.fullmatch(r'#include "([\w.]+)"', line)
+        if included and not line.endswith('.h"'):
+            yield from _lines(included[1])
+            yield f'#line {number + 1} "{name}"\n'
+        elif line != "#pragma once":
+            yield line + "\n"
+
+
+def program(example: Example, mistake: int, recorded: bool = True) -> str:
+    """The text that NVRTC compiles; it refuses one whose shared memory is not what a launch is given."""
+    same = f'static_assert(SHARED_BYTES == {example.bytes(mistake)}, "what the launch is given");\n'
+    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.text()}{same}"
+
+
+@dataclass(frozen=True)
+class Data:
+    """A and B as codes in global memory's order, and what was put in: the pass of a fill, or 0 for real data."""
+
+    a: Array
+    b: Array
+    part: int
+
+
+def filled(example: Example, part: int) -> Data:
+    """Matrices that tell who they are."""
+    a = fills.matrix(example.a, example.element, "a", part)
+    b = fills.matrix(example.b, example.element, "b", part, nk=example.b_first == "n")
+    return Data(a, b, part)
+
+
+def real(example: Example) -> Data:
+    """Small whole numbers, whose products are exact."""
+    rng = np.random.default_rng(17)
+    kind = f"<u{dtype(example.element).bits // 8}"
+    a, b = (codec.encode(rng.integers(-8, 9, shape), example.element).astype(kind) for shape in (example.a, example.b))
+    return Data(a, b, 0)
+
+
+def product(example: Example, data: Data) -> Array:
+    """D by NumPy: float64 [m, n]."""
+    a, b = (codec.decode(codes.astype(np.uint64), example.element) for codes in (data.a, data.b))
+    return np.asarray(a @ (b if example.b_first == "k" else b.T))
+
+
+def launch(device: Cuda, example: Example, kernel: Any, data: Data, mistake: int) -> tuple[bytes, Array]:
+    """(the capture, D) of one run."""
+    cupy = device.cupy
+    buffer = cupy.asarray(form.empty(BUFFER))
+    out = cupy.zeros((example.a[0], example.n), np.float32)
+    arguments, _held = _arguments(device, example, data)
+    kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.bytes(mistake))
+    cupy.cuda.runtime.deviceSynchronize()
+    raw = cupy.asnumpy(buffer)
+    used = int(raw[: form.HEADER_BYTES].view(form.HEADER_TYPE)["used"][0])
+    return raw[:used].tobytes(), cupy.asnumpy(out)
+
+
+def _arguments(device: Cuda, example: Example, data: Data) -> tuple[list[Any], list[Any]]:
+    """What the kernel is given for A and B, and what must live as long."""
+    return mapped(device, example, (device.cupy.asarray(data.a), device.cupy.asarray(data.b)))
+
+
+def mapped(device: Cuda, example: Example, tensors: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The same of matrices that lie in the device's memory: themselves, or their tensor maps."""
+    cupy = device.cupy
+    held, out = [], []
+    for tensor, box in zip(tensors, (example.box_a, example.box_b), strict=True):
+        held.append(tensor)
+        if box == (0, 0):
+            out.append(tensor)
+            continue
+        size = tensor.dtype.itemsize
+        name = "BFLOAT16" if size == 2 else "UINT8"
+        words = Map(name, tensor.shape[::-1], (tensor.shape[1] * size,), box, "128B").encoded(tensor.data.ptr)
+        if words is None:
+            raise RuntimeError(f"The driver refuses the tensor map of {example.name}.")
+        out.append(cupy.asarray(np.frombuffer(words, np.uint8)))
+    return out, [*held, *out]
+
+
+def compiled(device: Cuda, example: Example, mistake: int, recorded: bool = True) -> Any:
+    """The kernel of one example, ready to run."""
+    module = device.cupy.cuda.function.Module()
+    module.load(compile_text(program(example, mistake, recorded), device.target))
+    kernel = module.get_function("example")
+    if example.bytes(mistake) > 48 << 10:
+        driver = device.cupy.cuda.driver
+        driver.funcSetAttribute(
+            kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, example.bytes(mistake)
+        )  # fmt: skip
+    return kernel
+
+
+def cost(device: Cuda, example: Example) -> dict[str, float]:
+    """Microseconds a launch: compiled out, compiled in with a null buffer, and while it records."""
+    cupy = device.cupy
+    data = filled(example, 1)
+    out = cupy.zeros((example.a[0], example.n), np.float32)
+    arguments, _held = _arguments(device, example, data)
+    told = {}
+    for name, recorded, size in (("out", False, 0), ("null", True, 0), ("recording", True, TIMED << 20)):
+        kernel = compiled(device, example, 0, recorded)
+        buffer = cupy.asarray(form.empty(size)) if size else np.uint64(0)
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        for count in (10, TIMED):
+            begin.record()
+            for _ in range(count):
+                kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.shared)
+            end.record()
+            end.synchronize()
+        told[name] = round(cupy.cuda.get_elapsed_time(begin, end) * 1e3 / TIMED, 3)
+    return told
+
+
+def shared_registers(device: Cuda) -> dict[str, int]:
+    """The special registers about shared memory, of a block with 4096 bytes of it, and where these begin."""
+    names = [f"reserved_smem_offset_{part}" for part in ("begin", "end", "cap")]
+    names += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
+    reads = "".join(f'  asm("mov.u32 %0, %%{name};" : "=r"(out[{n}]));\n' for n, name in enumerate(names))
+    text = (
+        'extern "C" __global__ void told(unsigned* out) {\n  extern __shared__ unsigned char shared[];\n'
+        f"{reads}  out[{len(names)}] = (unsigned)__cvta_generic_to_shared(shared);\n}}\n"
+    )
+    module = device.cupy.cuda.function.Module()
+    module.load(compile_text(text, device.target))
+    out = device.cupy.zeros(len(names) + 1, np.uint32)
+    module.get_function("told")((1,), (1,), (out,), shared_mem=4096)
+    return dict(zip([*names, "shared"], device.cupy.asnumpy(out).tolist(), strict=True))
+
+
+def record(device: Cuda, to: Path, example: Example, first: int, last: int = MISTAKES) -> None:
+    """One example from the mistake `first` to the mistake `last`, with fills and with real data: captures, and a line
+    of JSON a mistake. Stops at the first error: after one, a context runs nothing more.
+    """
+    for mistake in range(first, last + 1):
+        row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}
+        try:
+            _recorded(device, to, row, example)
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {error}"[:600]
+        with (to / "rows.txt").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        if "error" in row:
+            return
+    costs = {example.name: cost(device, example)}
+    (to / f"{example.name}.cost").write_text(
+        json.dumps({"device": {**device.info(), "shared": shared_registers(device)}, "microseconds": costs})
+    )
+
+
+def _recorded(device: Cuda, to: Path, row: dict[str, Any], example: Example) -> None:
+    mistake = row["mistake"]
+    kernel = compiled(device, example, mistake)
+    for data in (*(filled(example, n + 1) for n in range(fills.passes(example.element))), real(example)):
+        raw, d = launch(device, example, kernel, data, mistake)
+        kind = f"fill{data.part}" if data.part else "real"
+        name = f"{example.name}-{mistake}-{kind}.lscap"
+        (to / name).write_bytes(raw)
+        row["files"].append(name)
+        if not data.part:
+            row["d_right"] = bool(np.array_equal(d, product(example, data)))
+        told = form.read(raw)
+        row[kind] = {"records": len(told.records), "dropped": told.dropped, "bytes": len(raw)}
+        row["windows"] = sorted({(one.window_first, len(one.window)) for one in told.records if len(one.window)})
+
+
+def together(to: Path, examples: Sequence[Example] | None = None, last: int = MISTAKES) -> list[dict[str, Any]]:
+    """Examples, all of them where none are given, in processes of their own, since an error ends a process's use of
+    the device; each right and with the mistakes up to `last`.
+    """
+    chosen = EXAMPLES if examples is None else examples
+    parts = to / "parts"
+    parts.mkdir(parents=True, exist_ok=True)
+    file = parts / "rows.txt"
+    rows: list[dict[str, Any]] = []
+    for example in chosen:
+        first = 0
+        while first <= last:
+            before = len(rows)
+            program = [sys.executable, "-m", "lanescope.app.hardware.captures"]
+            subprocess.run([*program, str(parts), example.name, str(first), str(last)], timeout=120)
+            rows = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+            if len(rows) == before:
+                rows.append({"example": example.name, "mistake": first, "files": [], "error": "the process ended"})
+                file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            first = rows[-1]["mistake"] + 1
+    told: dict[str, Any] = {"runs": rows, "microseconds": {}}
+    for example in chosen:
+        data = real(example)
+        for name, codes in (("a", data.a), ("b", data.b)):
+            np.save(parts / f"{example.name}-{name}.npy", codes)
+    with tarfile.open(to / "captures.tar.xz", "w:xz", preset=9) as archive:  # whose files share most of their bytes
+        for path in sorted([*parts.glob("*.lscap"), *parts.glob("*.npy")]):
+            archive.add(path, path.name)
+    for path in sorted(parts.glob("*.cost")):
+        one = json.loads(path.read_text())
+        told["device"] = one["device"]
+        told["microseconds"] |= one["microseconds"]
+    (to / "captures.json").write_text(json.dumps(told, indent=1) + "\n")
+    shutil.rmtree(parts)
+    return rows
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) == 4:
+        record(Cuda(), Path(arguments[0]), BY_NAME[arguments[1]], *map(int, arguments[2:]))
+        return 0
+    if len(arguments) != 1:
+        print("usage: python -m lanescope.app.hardware.captures FOLDER", file=sys.stderr)
+        return 2
+    rows = together(Path(arguments[0]))
+    for row in rows:
+        print(json.dumps(row))
+    told = json.loads((Path(arguments[0]) / "captures.json").read_text())
+    print(json.dumps({name: told.get(name) for name in ("device", "microseconds")}))
+    wrong = [row for row in rows if "error" in row or row["d_right"] != (row["mistake"] == 0)]
+    print(f"{len(rows) - len(wrong)} of {len(rows)} ran; D is right without a mistake and wrong with one.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

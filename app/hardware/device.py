@@ -1,0 +1,397 @@
+"""The CUDA device behind one interface with the NumPy reference. The only module that imports CuPy, and only when it
+runs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.hardware import kernels
+from lanescope.descriptor.matrix import SHARED_BEGIN
+from lanescope.errors import LayoutError
+from lanescope.product.plan import Plan
+from lanescope.ptx.instruction import Instruction
+from lanescope.render import kernel_device
+from lanescope.render.kernel_host import DEFAULT_SHARED
+from lanescope.shared.banks import Access
+
+if TYPE_CHECKING:
+    from lanescope.app.hardware.whole import Staged
+
+Array = NDArray[Any]
+WINDOW = SHARED_BEGIN
+OLDEST = 75
+
+
+@dataclass(frozen=True)
+class Product:
+    """Runs of one mma, wmma.mma or wgmma on a grid: [x] differs in A's side, [y] in B's.
+
+    registers: operand → [x or y, threads, registers], `e` and the scales too, C as "c"; descriptors: a_desc, b_desc as
+    words, counted from the image, or absolute; image [y, words] and overlay [x, words] (from word overlay_at) make up
+    shared memory. keep: how many of D's registers to bring back, 0 for all.
+    """
+
+    instruction: Instruction
+    a_from: str
+    registers: Mapping[str, Array]
+    descriptors: Mapping[str, int] = field(default_factory=dict)
+    image: Array | None = None
+    overlay: Array | None = None
+    overlay_at: int = 0
+    absolute: bool = False
+    immediates: Mapping[str, str] = field(default_factory=dict)
+    keep: int = 0
+
+    @property
+    def kept(self) -> int:
+        """How many of D's registers come back, the first ones."""
+        return self.keep or self.instruction.operands["d"].registers
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """(runs along x, runs along y)."""
+        r = self.registers
+        x = next((len(r[name]) for name in ("a", "e") if name in r and len(r[name]) > 1), 1)
+        y = max(len(r["c"]), len(r["b"]) if "b" in r else 1, len(self.image) if self.image is not None else 1)
+        return max(x, len(self.overlay) if self.overlay is not None else 1), y
+
+
+class Device(Protocol):
+    """What the kinds of run need: CUDA or the NumPy reference. Every method also returns the source that ran."""
+
+    simulated: bool
+
+    def info(self) -> dict[str, str]: ...
+    def supports(self, instruction: Instruction) -> str:
+        """Why this device cannot run an instruction, "" where it can."""
+        ...
+
+    def product(self, job: Product) -> tuple[Array, str]:
+        """D's registers [x, y, threads, kept] as unsigned words."""
+        ...
+
+    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+        """A whole product by its plan: D's memory, the bits of its elements."""
+        ...
+
+    def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
+        """ldmatrix: images [runs, 512] → registers [runs, 32, count]; stmatrix: the other way; movmatrix:
+        [32] → [32].
+        """
+        ...
+
+    def load_store(self, instruction: Instruction, given: Array, size: int, stride: int) -> tuple[Array, str]:
+        """wmma.load: byte images [runs, size] → registers [runs, 32, count]; wmma.store: the other way; stride in
+        elements.
+        """
+        ...
+
+    def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
+        """Clocks one access takes where many warps issue it: byte offsets a lane."""
+        ...
+
+
+class Cuda:
+    """One CUDA device through CuPy and NVRTC; compiled kernels are kept."""
+
+    simulated = False
+
+    def __init__(self, number: int = 0) -> None:
+        self._info = device_info(number)
+        import cupy
+
+        self.cupy = cupy
+        self.target = target_of(self._info)
+        cupy.cuda.Device(number).use()
+        self._kernels: OrderedDict[str, Any] = OrderedDict()
+
+    def info(self) -> dict[str, str]:
+        return self._info | {"target": self.target}
+
+    def supports(self, instruction: Instruction) -> str:
+        return unsupported(self.target, instruction)
+
+    def preload(self, sources: Mapping[str, str], cubin: bytes) -> None:
+        """Take compiled kernels: source → the kernel's name in the cubin."""
+        module = self.cupy.cuda.function.Module()
+        module.load(cubin)
+        for source, name in sources.items():
+            self._keep(source, module.get_function(name))
+
+    def _keep(self, source: str, function: Any) -> Any:
+        self._kernels[source] = function
+        while len(self._kernels) > 512:
+            self._kernels.popitem(last=False)
+        return function
+
+    def _kernel(self, source: str) -> Any:
+        if source not in self._kernels:
+            self.preload({source: "k"}, compile_text(source, self.target))
+        self._kernels.move_to_end(source)
+        return self._kernels[source]
+
+    def _allow(self, kernel: Any, shared: int) -> None:
+        """Let a kernel take more than the default 48 KiB of dynamic shared memory."""
+        driver = self.cupy.cuda.driver
+        driver.funcSetAttribute(kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+
+    def _fetch(self, array: Any) -> Array:
+        out: Array = self.cupy.asnumpy(array)
+        return out
+
+    def product(self, job: Product) -> tuple[Array, str]:
+        cupy, i = self.cupy, job.instruction
+        source = kernels.product(i, "k", job.a_from, job.immediates)
+        kernel = self._kernel(source)
+        d = i.operands["d"]
+        x, y = job.grid
+        out = cupy.zeros((x, y, i.threads, job.kept), np.uint64 if d.register_bits == 64 else np.uint32)
+        arguments: list[Any] = [out, np.int32(job.kept)]
+        for name in kernels.operands(i, job.a_from):
+            if name in job.descriptors:
+                arguments.append(np.uint64(job.descriptors[name]))
+            else:
+                given = np.ascontiguousarray(job.registers[name])
+                wanted = x if name in kernels.ALONG_X else y
+                arguments.append(
+                    cupy.asarray(given if len(given) == wanted else np.broadcast_to(given, (wanted, *given.shape[1:])))
+                )
+        shared, base = 0, cupy.zeros(1, np.uint32)
+        if i.family.by_descriptor:
+            assert job.image is not None
+            image = job.image if len(job.image) == y else np.broadcast_to(job.image, (y, job.image.shape[1]))
+            overlay = (
+                np.zeros((x, 0), np.uint32)
+                if job.overlay is None
+                else np.broadcast_to(job.overlay, (x, job.overlay.shape[1]))
+            )
+            arguments += [cupy.asarray(np.ascontiguousarray(image)), np.uint32(image.shape[1])]
+            arguments += [
+                cupy.asarray(np.ascontiguousarray(overlay)),
+                np.uint32(overlay.shape[1]),
+                np.uint32(job.overlay_at),
+            ]
+            arguments += [np.int32(not job.absolute), base]
+            shared = image.shape[1] * 4
+            if shared > DEFAULT_SHARED:
+                self._allow(kernel, shared)
+        kernel((x, y), (i.threads,), tuple(arguments), shared_mem=shared)
+        cupy.cuda.runtime.deviceSynchronize()
+        if job.absolute and (found := int(base[0])) != WINDOW:
+            raise LayoutError(
+                "unsupported_here", f"A block's shared memory begins at {found} on this device.", f"Known is {WINDOW}."
+            )
+        return self._fetch(out), source
+
+    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+        from lanescope.app.hardware.whole import d_memory
+
+        cupy = self.cupy
+        source = kernel_device.device(plan, 'extern "C" ').replace(f" {kernel_device.NAME}(", " k(")
+        kernel = self._kernel(source)
+        out = cupy.asarray(d_memory(plan))
+        if plan.shared_bytes > DEFAULT_SHARED:
+            self._allow(kernel, plan.shared_bytes)
+        kernel(
+            (1,),
+            (plan.instruction.threads,),
+            (*map(cupy.asarray, staged.memory.values()), out),
+            shared_mem=plan.shared_bytes,
+        )
+        cupy.cuda.runtime.deviceSynchronize()
+        return self._fetch(out), source
+
+    def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
+        cupy, family = self.cupy, instruction.family
+        source = kernels.movement(instruction, "k")
+        kernel = self._kernel(source)
+        given = cupy.asarray(np.ascontiguousarray(words, dtype=np.uint32))
+        if family.moves:
+            out = cupy.zeros(32, np.uint32)
+            kernel((1,), (32,), (out, given))
+        else:
+            runs, count = len(words), instruction.operands["data"].registers
+            out = cupy.zeros((runs, 32, count) if family.loads else (runs, kernels.MOVE_WORDS), np.uint32)
+            kernel((runs,), (32,), (out, given, cupy.asarray(offsets.astype(np.uint32))))
+        cupy.cuda.runtime.deviceSynchronize()
+        return self._fetch(out), source
+
+    def load_store(self, instruction: Instruction, given: Array, size: int, stride: int) -> tuple[Array, str]:
+        cupy = self.cupy
+        source = kernels.matrix_access(instruction, "k")
+        kernel = self._kernel(source)
+        (op,) = instruction.operands.values()
+        runs = len(given)
+        word = np.uint64 if op.register_bits == 64 else np.uint32
+        loads = instruction.family.loads
+        out = cupy.zeros((runs, 32, op.registers), word) if loads else cupy.zeros((runs, size), np.uint8)
+        kernel((runs,), (32,), (out, cupy.asarray(np.ascontiguousarray(given)), np.uint64(size), np.uint32(stride)))
+        cupy.cuda.runtime.deviceSynchronize()
+        return self._fetch(out), source
+
+    def chained(self, source: str, given: Array, threads: int, registers: int, words: int, store: bool) -> Array:
+        """A generated load: images [runs, words] → registers [runs, threads, registers]; a store the other way."""
+        cupy = self.cupy
+        kernel = self._kernel(source)
+        runs = len(given)
+        out = cupy.zeros((runs, words) if store else (runs, threads, registers), np.uint32)
+        kernel(
+            (runs,),
+            (threads,),
+            (out, cupy.asarray(np.ascontiguousarray(given)), np.uint32(words)),
+            shared_mem=4 * words,
+        )
+        cupy.cuda.runtime.deviceSynchronize()
+        return self._fetch(out)
+
+    def generated(self, source: str, given: Array, words: int, threads: int, shared: int) -> Array:
+        """One block of a kernel k(out, in): words in, words out; out begins as zeros."""
+        cupy = self.cupy
+        kernel = self._kernel(source)
+        out = cupy.zeros(words, np.uint32)
+        if shared > DEFAULT_SHARED:
+            self._allow(kernel, shared)
+        kernel((1,), (threads,), (out, cupy.asarray(np.ascontiguousarray(given))), shared_mem=shared)
+        cupy.cuda.runtime.deviceSynchronize()
+        return self._fetch(out)
+
+    def box(
+        self, source: str, words: bytes, at: Sequence[int], count: int, offset: int, size: int
+    ) -> tuple[Array, int]:
+        """One TMA load of `count` bytes, to `offset` in shared memory: `size` bytes of shared memory after it, and the
+        address at which they begin.
+        """
+        cupy = self.cupy
+        kernel = self._kernel(source)
+        if size > DEFAULT_SHARED:
+            self._allow(kernel, size)
+        out, told = cupy.zeros(size, np.uint8), cupy.zeros(2, np.uint32)
+        held = cupy.asarray(np.frombuffer(words, np.uint8))
+        places = cupy.asarray(np.array(at, np.int32))
+        sizes = (np.uint32(count), np.uint32(offset), np.uint32(size))
+        kernel((1,), (128,), (out, held, places, *sizes, told), shared_mem=size)
+        cupy.cuda.runtime.deviceSynchronize()
+        window, done = self._fetch(told).tolist()
+        if not done:
+            raise RuntimeError("A TMA load did not complete.")
+        return self._fetch(out), window
+
+    def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
+        cupy = self.cupy
+        source = kernels.access(access.name, "k")
+        kernel = self._kernel(source)
+        lanes = np.zeros(32, np.uint32)
+        lanes[: len(offsets)] = offsets
+        if len(offsets) < 32:
+            lanes[len(offsets) :] = offsets[0]
+        size = int(lanes.max()) + 16
+        if size > DEFAULT_SHARED:
+            self._allow(kernel, size)
+        repeat, best = 32, math.inf
+        at = cupy.asarray(lanes)
+        for _ in range(5):
+            out = cupy.zeros(2 * kernels.WARPS, np.int64)
+            kernel((1,), (32 * kernels.WARPS,), (out, at, np.int32(repeat), np.uint32(0)), shared_mem=size)
+            clocks = self._fetch(out).reshape(-1, 2)
+            took = float(clocks[:, 1].max() - clocks[:, 0].min()) / (repeat * kernels.UNROLL * kernels.WARPS)
+            best = min(best, took)
+        return best, source
+
+
+def compile_text(text: str, target: str) -> bytes:
+    """A cubin of CUDA text for one architecture."""
+    from cupy_backends.cuda.libs import nvrtc
+
+    program = nvrtc.createProgram(text, "lanescope.cu", [], [])
+    try:
+        nvrtc.compileProgram(program, [f"--gpu-architecture={target}", "--std=c++17"])
+        return bytes(nvrtc.getCUBIN(program))
+    except nvrtc.NVRTCError:
+        raise RuntimeError(nvrtc.getProgramLog(program)[:2000]) from None
+
+
+def devices() -> list[dict[str, str]]:
+    """Every CUDA device; LayoutError says why there is none."""
+    try:
+        import cupy
+    except ImportError:
+        raise LayoutError(
+            "no_device", "CuPy is not installed.", "pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
+        ) from None
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise LayoutError(
+            "no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?"
+        ) from None
+    if not count:
+        raise LayoutError("no_device", "There is no CUDA device.", "Run this on a machine with an NVIDIA GPU.")
+    return [device_info(number) for number in range(count)]
+
+
+def device_info(number: int = 0) -> dict[str, str]:
+    """Name, compute capability, driver, the CUDA version it speaks and NVRTC's; LayoutError says why there is none."""
+    try:
+        import cupy
+    except ImportError:
+        return devices()[number]
+    try:
+        properties = cupy.cuda.runtime.getDeviceProperties(number)
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise LayoutError(
+            "no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?"
+        ) from None
+    if properties["major"] * 10 + properties["minor"] < OLDEST:
+        name = f"{properties['name'].decode()} has compute capability {properties['major']}.{properties['minor']}"
+        raise LayoutError("no_device", f"{name}: unsupported.", "The catalogue begins at 7.5 (sm_75).")
+    return {
+        "name": properties["name"].decode(),
+        "compute_capability": f"{properties['major']}.{properties['minor']}",
+        "driver": _driver(),
+        "cuda": _dotted(cupy.cuda.runtime.driverGetVersion()),
+        "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
+    }
+
+
+def _dotted(version: int) -> str:
+    """13020 → 13.2."""
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def _driver() -> str:
+    """The kernel driver's version, as /proc tells it; empty where it does not."""
+    try:
+        return str(re.findall(r"\b\d{3}\.[\d.]+\b", Path("/proc/driver/nvidia/version").read_text())[0])
+    except (OSError, IndexError):
+        return ""
+
+
+def target_of(info: Mapping[str, str]) -> str:
+    """The architecture to compile for: sm_90a for Hopper, so that wgmma exists, sm_110a for tcgen05."""
+    name = architecture(info)
+    return name + "a" if name in ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120") else name
+
+
+def architecture(info: Mapping[str, str]) -> str:
+    """A device's architecture as a fleet announces it: sm_90, without the letter."""
+    return "sm_" + info["compute_capability"].replace(".", "")
+
+
+def unsupported(target: str, instruction: Instruction) -> str:
+    """Why a target has no such instruction, "" where it has."""
+    from lanescope.ptx import catalog
+
+    known = catalog.assembled(instruction).targets
+    if {target, target.rstrip("a")} & set(known):
+        return ""
+    return f"{instruction.ptx} does not assemble for this device's {target}; it needs one of {', '.join(known)}."

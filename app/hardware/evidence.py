@@ -1,0 +1,162 @@
+"""What a verification found: what is said of it, the file of a device, its summary, and what did not agree."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+
+FOLDER = Path(__file__).resolve().parents[2] / "layouts" / "evidence"
+METHODS = {
+    "mma": "random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy exactly",
+    "fragment": (
+        "each operand's map measured: slots, element indices and metadata nibbles told a bit a run, a sparse A met"
+        " keeping first and last positions"
+    ),
+    "descriptor": (
+        "wgmma over shared memory that holds its own addresses, random descriptors, against the address model"
+    ),
+    "chains": "generated ldmatrix loads and stmatrix stores, every byte told by its address",
+    "programs": (
+        "generated CuPy scripts executed as they stand, each with its own check: every mode and major of wgmma, every"
+        " row of the other tables"
+    ),
+    "code": (
+        "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they stand,"
+        " every word against the maps"
+    ),
+    "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
+    "boxes": (
+        "TMA loads of random bytes, shared memory byte for byte against the storage that a tensor map leaves, and"
+        " random tensor maps against the driver's refusals"
+    ),
+    "captures": (
+        "kernels with the capture header executed, right and with planted mistakes: D, and the cause that the verifier"
+        " names with fills and with random matrices"
+    ),
+    "tcgen05": (
+        "tensor memory dumped before and after: loads, stores, copies and D by codes, A and descriptors a bit of the"
+        " address a run, metadata and scale factors a bit of their place a run, random products of every type"
+    ),
+}
+# What runs beside the instructions' own maps: its name, and what it shows where it agrees.
+PARTS = {
+    "descriptors": "maps as the address model says",
+    "banks": "address patterns that take the clocks the wavefronts say",
+    "chains": "generated loads and stores that put every byte right",
+    "programs": "whole programs whose own check found every element right",
+    "code": "generated functions that give every word the maps give",
+    "boxes": "TMA loads and tensor maps as the rules say",
+    "captures": "kernels, right or with a planted mistake, whose capture says so",
+    "tcgen05": "answers of tensor memory that are the maps'",
+}
+_METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
+
+
+def check_part(part: str) -> None:
+    """LayoutError where there is no such part; "" is all of them."""
+    if part and part not in PARTS:
+        raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
+
+
+def meta(info: Mapping[str, str]) -> dict[str, Any]:
+    """What evidence says of itself: the device, the date and the methods."""
+    return {
+        "device": info["name"],
+        **{key: value for key, value in info.items() if key != "name"},
+        "date": datetime.date.today().isoformat(),
+        "method": "; ".join(f"{name}: {text}" for name, text in METHODS.items()),
+    }
+
+
+def write(found: dict[str, Any], part: str = "") -> Path:
+    """The evidence file of this device; one part alone replaces that part of the file, if the file is of the same
+    device and software.
+    """
+    name = re.sub(r"\W+", "_", found["meta"]["device"].lower()).strip("_")
+    path = FOLDER / f"{name}.json"
+    found = {key: held for key, held in found.items() if key != "skipped"}
+    if part and part not in found:
+        raise LayoutError("bad_usage", f"Part '{part}' was skipped.", "Run it on a device that has it.", "part")
+    if part:
+        if not path.is_file():
+            raise LayoutError("bad_usage", f"There is no {path.name} to put a part in.", "Run all parts first.", "part")
+        whole = json.loads(path.read_text())
+        apart = [
+            key
+            for key in ("device", "driver", "cuda", "nvrtc", "target")
+            if whole["meta"].get(key) != found["meta"][key]
+        ]
+        if apart:
+            raise LayoutError(
+                "bad_usage",
+                f"{path.name} is of another {apart[0]}.",
+                "Run all parts to write a file of its own.",
+                "part",
+            )
+        methods = dict(text.split(": ", 1) for text in whole["meta"]["method"].split("; ")) | {
+            part: METHODS[_METHOD_OF.get(part, part)]
+        }
+        whole["meta"]["method"] = "; ".join(f"{key}: {text}" for key, text in methods.items())
+        whole["meta"].setdefault("dates", {})[part] = found["meta"]["date"]
+        found = whole | {part: found[part]}
+    FOLDER.mkdir(exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    return path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) where there are
+    methods.
+    """
+
+    what: str
+    ran: int
+    agreed: int
+    methods: dict[str, tuple[int, int]]
+
+
+def summary(found: dict[str, Any]) -> list[Row]:
+    """A verification by family, then its other parts."""
+    family_of = {i.ptx: i.family.name for i in catalog.instructions()}
+    held: dict[str, list[dict[str, str]]] = {name: [] for name in catalog.FAMILY_NAMES}
+    for key, told in found["results"].items():
+        held[family_of[key.removesuffix(catalog.SHARED_A)]].append(told)
+    out = []
+    for name, results in held.items():
+        judged = {method: [told[method] for told in results if method in told] for method in ("mma", "fragment")}
+        methods = {method: (texts.count("agrees"), len(texts)) for method, texts in judged.items()}
+        out += (
+            [Row(name, len(results), sum(set(told.values()) == {"agrees"} for told in results), methods)]
+            if results
+            else []
+        )
+    for part in PARTS:
+        rows = found.get(part, {}).values()
+        out += [Row(part, sum(row["ran"] for row in rows), sum(row["agreed"] for row in rows), {})] if rows else []
+    return out
+
+
+def failures(found: dict[str, Any]) -> list[str]:
+    """Every variant, descriptor case and access that did not agree."""
+    out = [
+        f"{key}: {method} {text}"
+        for key, methods in found["results"].items()
+        for method, text in methods.items()
+        if text != "agrees"
+    ]
+    for part in PARTS:
+        out += [
+            f"{key}: {row['agreed']} of {row['ran']}"
+            for key, row in found.get(part, {}).items()
+            if row["agreed"] != row["ran"]
+        ]
+    return out

@@ -1,0 +1,388 @@
+"""The server's side of a fleet: runs go to a Dask scheduler, each to one worker that has the device for it.
+
+A thread of its own has the event loop that speaks Dask. A run waits here until a fit worker is free, so that a worker
+that dies costs no more than the run it was at: that one goes to another worker, once. Everything ends in bounded time:
+the scheduler has seconds to answer, a run a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+import uuid
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from lanescope.app.hardware import guard, jobs
+from lanescope.app.hardware.contact import HINT, Tls, why, without_dask
+from lanescope.app.hardware.members import Among, Member, anyone, fit, members
+from lanescope.app.hardware.pool import Ledger
+from lanescope.errors import LayoutError
+
+Json = dict[str, Any]
+Told = TypeVar("Told")
+CONNECT_SECONDS, RUN_SECONDS, WAITING = 3.0, 60.0, 256
+LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 20.0
+
+
+class LostError(Exception):
+    """The worker went away before it answered."""
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A run that waits for a place: what it asks, the workers that died of it, and which it may have."""
+
+    params: Json
+    lost: list[Member]
+    among: Among
+    place: asyncio.Future[Member]
+    known: bool = False
+    until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
+
+    def able(self) -> None:
+        """A worker that can run it is there."""
+        self.known, self.until = True, time.monotonic() + BACK_SECONDS
+
+    def gives_up(self) -> bool:
+        """Whether it waits no longer for a worker that can run it: at once where none ever was there, else when a nanny
+        has had time to start anew the one that died.
+        """
+        return not (self.lost or self.known) or time.monotonic() > self.until
+
+    def refuse(self, error: LayoutError) -> None:
+        if self.lost and error.code == "no_worker":
+            error = LayoutError(
+                "worker_ended",
+                f"{self.lost[0].name} went away during the run, and no other worker can run it.",
+                error.hint,
+            )
+        if not self.place.done():
+            self.place.set_exception(error)
+
+
+class Fleet:
+    """The workers of one scheduler. Nothing is started, and Dask is not imported, before the first call."""
+
+    def __init__(
+        self,
+        address: str,
+        tls: Tls | None = None,
+        ledger: Ledger | None = None,
+        connect_seconds: float = CONNECT_SECONDS,
+        run_seconds: float = RUN_SECONDS,
+    ) -> None:
+        self.address, self.tls, self.ledger = address, tls or Tls(), ledger or Ledger()
+        self.connect_seconds, self.run_seconds = connect_seconds, run_seconds
+        self.waiting, self.retries = 0, 0
+        self._queue: list[Waiter] = []
+        self._moved = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._busy: set[str] = set()
+        self._seen: tuple[float, tuple[Member, ...]] | None = None
+        self._earlier: dict[str, tuple[float, Member]] = {}  # by name: when each was there last
+        self._client: Any = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[tuple[Member, ...]] | None = None
+        self._gone: tuple[float, str] = (0.0, "")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock, self._closed = threading.Lock(), False
+
+    # what others call, from any thread ------------------------------------------------------------------------------
+
+    def submit(self, request: Json) -> Future[Json]:
+        """A checked request to a worker that can run it; the future holds the answer or a LayoutError."""
+        if self.waiting >= WAITING:
+            raise LayoutError("busy", f"{WAITING} runs are waiting.", "Try again in a few seconds.")
+        return self.ledger.keep(request, self.start(self.run("run", request, self.run_seconds)))
+
+    def members(self) -> Future[tuple[Member, ...]]:
+        """Who is in the fleet now; LayoutError "no_scheduler" where nobody says."""
+        return self.start(self.look())
+
+    def close(self) -> None:
+        """End the connection now, for good: runs that wait fail."""
+        with self._lock:
+            self._closed = True
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop and thread:
+            with contextlib.suppress(Exception):
+                asyncio.run_coroutine_threadsafe(self._drop(), loop).result(5)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(5)
+
+    def start(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
+        """A coroutine of this fleet in its loop."""
+        with self._lock:
+            if self._closed:
+                work.close()
+                raise LayoutError("no_scheduler", "The connection to the fleet is closed.", "The server is ending.")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._turn, args=(self._loop,), name="fleet", daemon=True)
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    @staticmethod
+    def _turn(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        for task in (left := asyncio.all_tasks(loop)):
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.close()
+
+    # in the loop ----------------------------------------------------------------------------------------------------
+
+    async def run(self, job: str, params: Json, seconds: float, among: Among = anyone) -> Json:
+        """The answer to a job, of a worker that may have it; where that dies, of another, once."""
+        text = jobs.letter(job, params)
+        lost: list[Member] = []
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    member = await self._free(params, lost, among)
+                    try:
+                        told = await self._ask(member, text)
+                        break
+                    except LostError:
+                        lost.append(member)
+                        if len(lost) > 1:
+                            names = " and ".join(one.name for one in lost)
+                            raise LayoutError(
+                                "worker_ended", f"The workers {names} went away during the run.",
+                                "It is not tried a third time.",
+                            ) from None  # fmt: skip
+                        self.retries += 1
+                    finally:
+                        self._release(member)
+        except TimeoutError:
+            raise LayoutError(
+                "timed_out", f"The fleet gave no answer within {seconds:g} s.", "/gpu shows its queues."
+            ) from None
+        finally:
+            self.waiting -= 1
+        return _answer(told, member, lost)
+
+    async def _free(self, params: Json, lost: list[Member], among: Among) -> Member:
+        """A fit member that nothing of ours runs on; it is taken. Whoever asked first is served first."""
+        waiter = Waiter(params, lost, among, asyncio.get_running_loop().create_future())
+        self._queue.append(waiter)
+        self._moved.set()
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.ensure_future(self._serve())
+        try:
+            return await waiter.place
+        except asyncio.CancelledError:
+            if waiter.place.done() and not waiter.place.cancelled() and not waiter.place.exception():
+                self._release(waiter.place.result())  # it was served and never came to know
+            raise
+        finally:
+            if waiter in self._queue:
+                self._queue.remove(waiter)
+
+    def _release(self, member: Member) -> None:
+        self._busy.discard(member.address)
+        self._moved.set()
+
+    async def _serve(self) -> None:
+        """Give waiters their places, for as long as somebody waits."""
+        while self._queue:
+            self._moved.clear()
+            try:
+                self._match(await self.look())
+            except Exception as error:
+                told = error if isinstance(error, LayoutError) else self._lost(f"The fleet failed: {why(error)}.")
+                for waiter in self._queue:
+                    waiter.refuse(told)
+                self._queue.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._moved.wait(), LOOK_SECONDS)
+
+    def _match(self, known: Sequence[Member]) -> None:
+        idle = [member for member in known if member.address not in self._busy and not member.refused]
+        for waiter in list(self._queue):
+            if waiter.place.done():  # it waits no longer
+                self._queue.remove(waiter)
+                continue
+            try:
+                able = fit(known, waiter.params, waiter.among)
+            except LayoutError as error:
+                if not waiter.known and self._was_able(waiter):
+                    waiter.able()
+                if error.code != "no_worker" or waiter.gives_up():
+                    self._queue.remove(waiter)
+                    waiter.refuse(error)
+                continue
+            dead = {member.name for member in waiter.lost}
+            able = [member for member in able if member.name not in dead] or able
+            free = [member for member in idle if member in able]
+            if free:
+                found = min(free, key=lambda member: member.queue)
+                idle.remove(found)
+                self._busy.add(found.address)
+                self._queue.remove(waiter)
+                waiter.place.set_result(found)
+
+    def _was_able(self, waiter: Waiter) -> bool:
+        """Whether a worker that can run it was there a moment ago: its nanny may be starting it anew."""
+        try:
+            return bool(fit([member for _, member in self._earlier.values()], waiter.params, waiter.among))
+        except LayoutError:
+            return False
+
+    async def _ask(self, member: Member, text: str) -> str:
+        """What a member answers; LostError where it goes away first."""
+        client = await self._connected()
+        future = client.submit(
+            jobs.perform, text, key=f"lanescope-{uuid.uuid4().hex}", workers=[member.address],
+            allow_other_workers=False, resources={"gpu": 1},
+        )  # fmt: skip
+        waiter = asyncio.ensure_future(_result(future))
+        try:
+            while not (await asyncio.wait({waiter}, timeout=LOOK_SECONDS))[0]:
+                if all(one.address != member.address for one in await self.look()):
+                    raise LostError
+            return str(waiter.result())
+        except (LayoutError, LostError):
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            if client.status != "running" or _cut(error):
+                await self._drop()
+                raise self._lost(f"The scheduler at {self.address} went away during the run.") from None
+            if not isinstance(error, asyncio.CancelledError):
+                raise LayoutError("worker_failed", f"{member.name}: {error}", "See the worker's log.") from None
+            raise LostError from None
+        finally:
+            waiter.cancel()
+            with contextlib.suppress(Exception):
+                future.release()
+
+    async def look(self) -> tuple[Member, ...]:
+        """The members as they were a moment ago; asked once, however many wait for it."""
+        if self._seen and time.monotonic() - self._seen[0] <= LOOK_SECONDS:
+            return self._seen[1]
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
+        return await asyncio.shield(self._looking)
+
+    async def _look(self) -> tuple[Member, ...]:
+        client = await self._connected()
+        try:
+            async with asyncio.timeout(self.connect_seconds):
+                identity = await client.scheduler.identity(n_workers=-1)
+                processing = await client.scheduler.processing(workers=None)
+            found = members(identity, processing, jobs.program(), time.time())
+        except Exception as error:
+            await self._drop()
+            raise self._lost(self._silent(error)) from None
+        now = time.monotonic()
+        self._seen = now, found
+        self._earlier = {name: row for name, row in self._earlier.items() if row[0] > now - BACK_SECONDS}
+        self._earlier |= {member.name: (now, member) for member in found if not member.refused}
+        return found
+
+    async def _connected(self) -> Any:
+        """The client; LayoutError "no_scheduler" where no scheduler answers in time. Where one did not, it is not asked
+        again for two seconds.
+        """
+        if self._client is not None and self._client.status == "running":
+            return self._client
+        if self._client is not None:
+            await self._drop()
+        until, reason = self._gone
+        if time.monotonic() < until:
+            raise LayoutError("no_scheduler", reason, HINT)
+        if reason := without_dask():
+            raise LayoutError("no_scheduler", reason, "LANESCOPE_SCHEDULER is set.")
+        if self._connecting is None or self._connecting.done():
+            self._connecting = asyncio.ensure_future(self._connect())
+        await asyncio.shield(self._connecting)
+        return self._client
+
+    async def _connect(self) -> None:
+        from distributed import Client
+
+        guard.install()
+        client = None
+        try:
+            async with asyncio.timeout(self.connect_seconds + 1):
+                client = Client(
+                    self.address, asynchronous=True, set_as_default=False, timeout=self.connect_seconds,
+                    security=self.tls.security(), name="lanescope",
+                )  # fmt: skip
+                self._client = await client
+        except Exception as error:
+            raise self._lost(self._silent(error)) from None
+        finally:
+            if client is not None and self._client is not client:
+                await _end(client)
+
+    def _silent(self, error: Exception) -> str:
+        late = f"not within {self.connect_seconds:g} s"
+        return f"The scheduler at {self.address} does not answer: {late if _late(error) else why(error)}."
+
+    def _lost(self, reason: str) -> LayoutError:
+        self._gone = time.monotonic() + GONE_SECONDS, reason
+        self._seen = None
+        return LayoutError("no_scheduler", reason, HINT)
+
+    async def _drop(self) -> None:
+        client, self._client, self._seen = self._client, None, None
+        if client is not None:
+            await _end(client)
+
+
+def _cut(error: BaseException) -> bool:
+    """Whether the connection ended under a question, which a client learns a moment before it knows it of itself."""
+    from distributed.comm.core import CommClosedError
+
+    return isinstance(error, CommClosedError)
+
+
+def _late(error: BaseException) -> bool:
+    """Whether nothing was said, rather than something else than was hoped for."""
+    return isinstance(error, TimeoutError) or (error.__cause__ is not None and _late(error.__cause__))
+
+
+async def _end(client: Any) -> None:
+    """Close a client. One that cannot say good-bye in time counts as closed: it would begin anew when it is collected,
+    where nobody waits for it.
+    """
+    try:
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(client.close(timeout=2), 3)
+    finally:
+        client.status = "closed"
+
+
+async def _result(future: Any) -> Any:
+    return await future
+
+
+def _answer(told: str, member: Member, lost: list[Member]) -> Json:
+    """The result of a worker's answer, with who ran it; LayoutError where it says one."""
+    try:
+        found = json.loads(told)
+        error = found.get("error")
+        if error is None:
+            ran_by = {"worker": member.name, "host": member.host, "program": member.program}
+            if lost:
+                ran_by["after"] = lost[0].name
+            out: Json = found["result"] | {"ran_by": ran_by}
+            return out
+        said = {key: str(error.get(key, "")) for key in ("code", "message", "hint", "field")}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise LayoutError(
+            "worker_garbage", f"{member.name} answered something else than a run.", "See the worker's log."
+        ) from None
+    raise LayoutError(said["code"], said["message"], said["hint"], said["field"])

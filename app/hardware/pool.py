@@ -1,0 +1,294 @@
+"""The server's side of the worker processes: one a device, one job at a time from a bounded queue, a time limit a job.
+
+A worker that hangs, dies, or answers what is no answer costs the job it was at: it is killed, and the next job
+starts a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from typing import Any
+
+from lanescope.errors import LayoutError
+
+Json = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[2]
+JOB_SECONDS, START_SECONDS, QUEUE, RECENT = 20.0, 60.0, 16, 50
+LONGEST_ANSWER = 64 << 20
+
+
+NUMPY = -1  # the lane of the NumPy reference
+
+
+def command(device: int) -> list[str]:
+    """How a worker is started."""
+    return [
+        sys.executable,
+        "-m",
+        "lanescope.app.hardware.worker",
+        "--device",
+        "numpy" if device == NUMPY else str(device),
+    ]
+
+
+def lane_of(request: Json) -> int:
+    """Which lane a checked request goes to."""
+    return NUMPY if request.get("backend") == "numpy" else int(request.get("device", 0))
+
+
+class BrokenWorkerError(Exception):
+    """The worker cannot go on: it hung, ended, or said what is no answer."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Worker:
+    """One child process and its two pipes."""
+
+    def __init__(self, argv: Sequence[str], start_seconds: float = START_SECONDS) -> None:
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, bufsize=0)
+        self._held = b""
+        try:
+            self.hello = self._answer(time.monotonic() + start_seconds, "start", start_seconds)
+        except BrokenWorkerError:
+            self.close()
+            raise
+
+    def ask(self, number: int, request: Json, seconds: float) -> Json:
+        """The answer to one request; BrokenWorkerError where none comes in time, or another."""
+        assert self.process.stdin
+        try:
+            self.process.stdin.write((json.dumps({"id": number, "request": request}) + "\n").encode())
+        except OSError:
+            raise BrokenWorkerError(
+                "worker_ended", f"The worker had ended with status {self.process.wait()}."
+            ) from None
+        answer = self._answer(time.monotonic() + seconds, "the run", seconds)
+        if answer.get("id") != number or not isinstance(answer.get("result", answer.get("error")), dict):
+            raise BrokenWorkerError("worker_garbage", "The worker answered something else than the request.")
+        return answer
+
+    def _answer(self, until: float, what: str, seconds: float = START_SECONDS) -> Json:
+        assert self.process.stdout
+        with DefaultSelector() as selector:
+            selector.register(self.process.stdout, EVENT_READ)
+            while b"\n" not in self._held:
+                left = until - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    raise BrokenWorkerError(
+                        "timed_out", f"There was no answer to {what} within {seconds:g} s; the worker was killed."
+                    )
+                part = self.process.stdout.read(1 << 20)
+                if not part:
+                    raise BrokenWorkerError(
+                        "worker_ended", f"The worker ended with status {self.process.wait()} during {what}."
+                    )
+                self._held += part
+                if len(self._held) > LONGEST_ANSWER:
+                    raise BrokenWorkerError("worker_garbage", "The worker's answer has no end.")
+        line, _, self._held = self._held.partition(b"\n")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise BrokenWorkerError("worker_garbage", "The worker wrote a line that is not a JSON object.")
+        return answer
+
+    def close(self) -> None:
+        """End the process now, whatever it is at."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
+
+
+@dataclass
+class Job:
+    """A request in the queue."""
+
+    request: Json
+    seconds: float
+    future: Future[Json] = field(default_factory=Future)
+
+
+class Lane:
+    """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with
+    the first job.
+    """
+
+    def __init__(
+        self, number: int | str, argv: Callable[[Any], list[str]], job_seconds: float, most: int, start_seconds: float
+    ) -> None:
+        self.number, self.argv, self.job_seconds, self.start_seconds = number, argv, job_seconds, start_seconds
+        self.jobs: queue.Queue[Job | None] = queue.Queue(most)
+        self.worker: Worker | None = None
+        self.restarts, self.asked = 0, 0
+        self.thread = threading.Thread(target=self._serve, name=f"lane-{number}", daemon=True)
+        self.thread.start()
+
+    def submit(self, request: Json, seconds: float | None = None) -> Future[Json]:
+        """A request into the queue; seconds: the longest that it may run, where it is no ordinary one."""
+        job = Job(request, seconds or self.job_seconds)
+        try:
+            self.jobs.put_nowait(job)
+        except queue.Full:
+            raise LayoutError("busy", f"{self.jobs.maxsize} runs are waiting.", "Try again in a few seconds.") from None
+        return job.future
+
+    def _serve(self) -> None:
+        while (job := self.jobs.get()) is not None:
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            try:
+                job.future.set_result(self._run(job.request, job.seconds))
+            except LayoutError as error:
+                job.future.set_exception(error)
+            except Exception as error:
+                job.future.set_exception(
+                    LayoutError("worker_failed", f"The worker could not be used: {error}.", "See the server's log.")
+                )
+        self._drop()
+
+    def _run(self, request: Json, seconds: float) -> Json:
+        try:
+            if self.worker is None:
+                self.worker = Worker(self.argv(self.number), self.start_seconds)
+            if not self.worker.hello.get("ready"):
+                reason = str(self.worker.hello.get("reason", "The worker did not say why."))
+                self._drop()
+                raise LayoutError("no_device", reason, "GET /api/v1/gpu says the same; backend numpy simulates a run.")
+            if request.get("kind") == "hello":
+                return self.worker.hello
+            self.asked += 1
+            answer = self.worker.ask(self.asked, request, seconds)
+        except BrokenWorkerError as error:
+            self._drop()
+            self.restarts += 1
+            raise LayoutError(error.code, str(error), "The next run starts a new worker.") from None
+        if "error" in answer:
+            if answer.get("fatal"):
+                self._drop()
+                self.restarts += 1
+            told = {name: str(answer["error"].get(name, "")) for name in ("code", "message", "hint", "field")}
+            raise LayoutError(told["code"], told["message"], told["hint"], told["field"])
+        result: Json = answer["result"]
+        return result
+
+    def close(self) -> None:
+        """End the worker now: a job in progress fails, jobs that wait are dropped."""
+        worker = self.worker
+        if worker:
+            worker.process.kill()
+        while True:
+            try:
+                job = self.jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job:
+                job.future.cancel()
+        self.jobs.put(None)
+        self.thread.join(5)
+
+    def _drop(self) -> None:
+        if self.worker:
+            self.worker.close()
+            self.worker = None
+
+
+def outcome_of(done: Future[Json]) -> str:
+    """How a run ended: it agrees, it differs, or the code of what went wrong."""
+    error = LayoutError("cancelled", "", "") if done.cancelled() else done.exception()
+    if isinstance(error, LayoutError):
+        return error.code
+    if error:
+        return "failed"
+    return "agrees" if done.result()["agrees"] else "differs"
+
+
+class Ledger:
+    """What ran lately and how it ended, wherever it ran; counts for /metrics."""
+
+    def __init__(self) -> None:
+        self.recent: deque[Json] = deque(maxlen=RECENT)
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def keep(self, request: Json, future: Future[Json]) -> Future[Json]:
+        """Note a run when it ends."""
+        begun = time.monotonic()
+        future.add_done_callback(lambda done: self._note(request, done, begun))
+        return future
+
+    def _note(self, request: Json, done: Future[Json], begun: float) -> None:
+        outcome = outcome_of(done)
+        ended = {
+            "kind": request["kind"],
+            "what": request.get("instruction") or request.get("access", ""),
+            "operand": request.get("operand", ""),
+            "backend": request.get("backend", ""),
+            "outcome": outcome,
+            "seconds": round(time.monotonic() - begun, 3),
+            "at": time.strftime("%H:%M:%S", time.gmtime()),
+        }
+        if not done.cancelled() and not done.exception() and (ran := done.result().get("ran_by")):
+            ended["worker"] = ran["worker"]
+        with self._lock:
+            self.counts[request["kind"], outcome] += 1
+            self.recent.appendleft(ended)
+
+
+class Pool:
+    """Every device's lane, and the ledger of what they ran. Nothing is started before the first call."""
+
+    def __init__(
+        self,
+        argv: Callable[[int], list[str]] = command,
+        job_seconds: float = JOB_SECONDS,
+        most: int = QUEUE,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        self.argv, self.job_seconds, self.most, self.start_seconds = argv, job_seconds, most, start_seconds
+        self.lanes: dict[int, Lane] = {}
+        self.ledger = Ledger()
+        self._lock = threading.Lock()
+
+    def lane(self, number: int) -> Lane:
+        with self._lock:
+            if number not in self.lanes:
+                self.lanes[number] = Lane(number, self.argv, self.job_seconds, self.most, self.start_seconds)
+            return self.lanes[number]
+
+    def submit(self, request: Json) -> Future[Json]:
+        """A checked request into its device's queue; the future holds the answer or a LayoutError."""
+        future = self.lane(lane_of(request)).submit(request)
+        return future if request.get("kind") == "hello" else self.ledger.keep(request, future)
+
+    @property
+    def waiting(self) -> int:
+        """Runs in the queues."""
+        return sum(lane.jobs.qsize() for lane in self.lanes.values())
+
+    @property
+    def restarts(self) -> int:
+        return sum(lane.restarts for lane in self.lanes.values())
+
+    def close(self) -> None:
+        """End every worker now: a run in progress fails."""
+        for lane in self.lanes.values():
+            lane.close()
+        self.lanes.clear()

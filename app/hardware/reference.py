@@ -1,0 +1,231 @@
+"""The instructions' semantics in NumPy, from the fragment registers: the same runs where there is no GPU. A simulation,
+and named so.
+
+It reads registers by the maps and shared memory by the descriptor model, so it shows what those say; it proves nothing
+about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.hardware import numbers
+from lanescope.app.hardware.device import WINDOW, Product
+from lanescope.app.hardware.kernels import MOVE_WORDS
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.product.plan import Plan
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.shared.banks import BANKS, Access, check
+
+if TYPE_CHECKING:
+    from lanescope.app.hardware.whole import Staged
+
+Array = NDArray[Any]
+SOURCE = "NumPy simulation: app/hardware/reference.py\n"
+
+
+class Reference:
+    """The device that is none."""
+
+    simulated = True
+
+    def info(self) -> dict[str, str]:
+        return {
+            "name": "NumPy simulation, no GPU",
+            "compute_capability": "",
+            "driver": "",
+            "cuda": "",
+            "nvrtc": "",
+            "target": "",
+        }
+
+    def supports(self, instruction: Instruction) -> str:
+        return ""
+
+    def product(self, job: Product) -> tuple[Array, str]:
+        i, (x, y) = job.instruction, job.grid
+        a, b = self._left(job), self._right(job)
+        c = _matrix(i.operands.get("c", i.operands["d"]), job.registers["c"])
+        d = i.operands["d"]
+        if job.kept < d.registers:  # only the columns that the first registers hold
+            values = job.kept * (d.values // d.registers)
+            cols, at = np.unique(d.cols[:, :values], return_inverse=True)
+            some = c[None][..., cols] + _multiply(i, a, b[..., cols, :])
+            held = numbers.encode(some, d.element.name)[..., d.rows[:, :values], at.reshape(d.threads, values)]
+            return numbers.pack_values(d, np.broadcast_to(held, (x, y, *held.shape[2:]))), SOURCE
+        out = c[None] + _multiply(i, a, b)
+        bits = numbers.encode(np.broadcast_to(out, (x, y, *out.shape[2:])), d.element.name)
+        return numbers.pack(d, bits)[..., : job.kept], SOURCE
+
+    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+        from lanescope.app.hardware.whole import simulate
+
+        return simulate(self, plan, staged), SOURCE
+
+    def _left(self, job: Product) -> Array:
+        """Dense A, scaled: [x (or 1), row, k, product], or [x, y, …] where it lies in shared memory."""
+        i = job.instruction
+        op = i.operands["a"]
+        if job.a_from == "shared":
+            view = View(
+                i.sizes["m"], op.col_count, op.element.bits, "MN" if job.immediates.get("imm_trans_a") == "1" else "K"
+            )
+            stored = _from_shared(job, "a_desc", view, op.element.name)[..., None]
+        else:
+            stored = _matrix(op, job.registers["a"])
+            stored = stored if len(op.axes) == 3 else stored[..., None]
+        if op.sparsity:
+            words = job.registers["e"].reshape(-1, i.threads)
+            lead = stored.shape[:-3]
+            out = np.zeros((max(len(words), lead[0]), *lead[1:], op.row_count, op.dense_col_count, 1))
+            for n in range(len(out)):
+                e = words[n % len(words)].tolist()
+                selector = int(job.immediates.get("f", "0"))
+                columns = op.sparsity.dense_columns(op.coords["col"], e, selector)
+                out[n][..., op.rows, columns, 0] = stored[n % len(stored)][..., op.rows, op.coords["col"], 0]
+            stored = out
+        return self._scaled(job, "a", stored, 1) * _sign(job, "a")
+
+    def _right(self, job: Product) -> Array:
+        """B [y (or 1), k, col, product], or [x, y, …] from shared memory."""
+        i = job.instruction
+        if i.family.by_descriptor:
+            name, bits = i.types["b"], i.operands["a"].element.bits
+            view = View(i.sizes["n"], i.sizes["k"], bits, "MN" if job.immediates.get("imm_trans_b") == "1" else "K")
+            return np.swapaxes(_from_shared(job, "b_desc", view, name), -1, -2)[..., None] * _sign(job, "b")
+        op = i.operands["b"]
+        out = _matrix(op, job.registers["b"])
+        return self._scaled(job, "b", out if len(op.axes) == 3 else out[..., None], 2)
+
+    def _scaled(self, job: Product, letter: str, matrix: Array, axis: int) -> Array:
+        scale = job.instruction.scales.get(f"scale_{letter}")
+        if scale is None:
+            return matrix
+        thread, byte = scale.owners()
+        word = job.registers[f"scale_{letter}_data"].reshape(-1, 32)
+        factor = numbers.decode(
+            word[:, thread].astype(np.uint64) >> (8 * byte).astype(np.uint64) & np.uint64(255), scale.element.name
+        )
+        spread = np.repeat(factor, job.instruction.sizes["k"] // scale.blocks, axis=2)  # [run, row or col, k]
+        out: Array = matrix * (spread if axis == 1 else spread.transpose(0, 2, 1))[..., None]
+        return out
+
+    def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
+        if instruction.family.moves:
+            source, target = instruction.operands["a"], instruction.operands["d"]
+            return numbers.pack(target, numbers.unpack(source, words[:, None].astype(np.uint32))[0])[:, 0], SOURCE
+        op, address = instruction.operands["data"], instruction.address
+        assert address is not None
+        matrices, rows, cols = (op.extents[axis] for axis in ("matrix", "row", "col"))
+        lane = address.pattern.inverse()[0].reshape(matrices, -1)
+        wide = rows * cols * op.container_bits // 8 // lane.shape[1]  # bytes a lane's row has
+        start = np.asarray(offsets, dtype=np.int64)[lane]  # [matrix, memory row]
+        at = (start[:, :, None] + np.arange(0, wide, op.container_bits // 8)).reshape(matrices, rows, cols)
+        memory_type = np.uint16 if op.container_bits == 16 else np.uint8
+        if instruction.family.loads:
+            memory = np.ascontiguousarray(words, dtype=np.uint32).view(memory_type)
+            return numbers.pack(op, memory[:, at // (op.container_bits // 8)].astype(np.uint64)), SOURCE
+        out = np.zeros((len(words), MOVE_WORDS * 4 * 8 // op.container_bits), memory_type)
+        out[:, at // (op.container_bits // 8)] = numbers.unpack(op, words)[0]
+        return out.view(np.uint32), SOURCE
+
+    def load_store(self, instruction: Instruction, given: Array, size: int, stride: int) -> tuple[Array, str]:
+        (op,) = instruction.operands.values()
+        row, col = np.arange(op.row_count)[:, None], np.arange(op.col_count)[None, :]
+        at = row * stride + col if "row" in instruction.syntax.layouts else col * stride + row
+        bits = op.element.bits
+        if instruction.family.loads:
+            return numbers.pack(op, read_elements(given, at, bits)), SOURCE
+        out = np.zeros((len(given), size), np.uint8)
+        values = numbers.unpack(op, given)[0]
+        for byte in range(bits // 8):
+            out[:, at * (bits // 8) + byte] = values >> np.uint64(8 * byte) & np.uint64(255)
+        return out, SOURCE
+
+    def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
+        """Serve the lanes turn by turn: every bank hands out one word a turn, lanes that want it are done with it."""
+        given = check(access, offsets)
+        turns = 0
+        for lanes in access.phases:
+            waiting = {
+                (at + byte) // 4
+                for lane in lanes
+                if (at := given[lane]) is not None
+                for byte in range(0, access.bytes, 4)
+            }
+            while waiting:
+                served = {word % BANKS: word for word in waiting}
+                waiting -= set(served.values())
+                turns += 1
+        return float(turns), SOURCE
+
+
+def read_elements(image: Array, at: Array, bits: int) -> Array:
+    """Element bits [runs, …] of byte images [runs, size] at element indices; 4-bit and 1-bit elements packed low bits
+    first.
+    """
+    if bits < 8:
+        per = 8 // bits
+        return image[:, at // per].astype(np.uint64) >> (at % per * bits).astype(np.uint64) & np.uint64((1 << bits) - 1)
+    size = bits // 8
+    out = np.zeros((len(image), *at.shape), np.uint64)
+    for byte in range(size):
+        out |= image[:, at * size + byte].astype(np.uint64) << np.uint64(8 * byte)
+    return out
+
+
+def _sign(job: Product, letter: str) -> int:
+    """imm-scale of a multiplicand: 1, or -1."""
+    return int(job.immediates.get(f"imm_scale_{letter}", "1"))
+
+
+def _matrix(op: Operand, registers: Array) -> Array:
+    return numbers.decode(numbers.unpack(op, registers)[0], op.element.name)
+
+
+def _from_shared(job: Product, name: str, view: View, element: str) -> Array:
+    """[x, y, row, k] values an operand's descriptor reads."""
+    assert job.image is not None
+    x, y = job.grid
+    base = WINDOW if job.absolute else 0
+    at = desc.reads(Descriptor(job.descriptors[name]), view) - base
+    image = np.ascontiguousarray(job.image).view(np.uint8)
+    out = np.zeros((x, y, *at.shape))
+    for n in range(x):
+        shared = image.copy()
+        if job.overlay is not None and job.overlay.size:
+            over = np.ascontiguousarray(job.overlay[n % len(job.overlay)]).view(np.uint8)
+            shared[:, job.overlay_at * 4 : job.overlay_at * 4 + over.size] = over
+        if view.bits == 1:
+            bit = np.arange(view.k) % 8
+            held = shared[:, at].astype(np.uint64) >> bit.astype(np.uint64) & np.uint64(1)
+        else:
+            held = read_elements(shared, at // (view.bits // 8), view.bits)
+        out[n] = numbers.decode(held, element)
+    return out
+
+
+def _multiply(i: Instruction, a: Array, b: Array) -> Array:
+    """A [x, (y,) m, k, product] · B [(x,) y, k, n, product] → [x, y, m, n] or [x, y, m, n, product]."""
+    xor = i.types["a"] == "b1" and "xor" in i.modifiers
+    parts = []
+    for p in range(a.shape[-1]):
+        left, right = a[..., p], b[..., p]
+        if left.ndim == 3 and right.ndim == 3:
+            x, m, k = left.shape
+            y, _, n = right.shape
+            flat = left.reshape(x * m, k) @ right.transpose(1, 0, 2).reshape(k, y * n)
+            out = flat.reshape(x, m, y, n).transpose(0, 2, 1, 3)
+        else:
+            out = (left if left.ndim == 4 else left[:, None]) @ (right if right.ndim == 4 else right[None])
+        if xor:
+            ones_a = (left if left.ndim == 4 else left[:, None]).sum(-1)[..., None]
+            ones_b = (right if right.ndim == 4 else right[None]).sum(-2)[..., None, :]
+            out = ones_a + ones_b - 2 * out
+        parts.append(out)
+    return np.stack(parts, -1) if a.shape[-1] > 1 else parts[0]

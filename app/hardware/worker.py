@@ -1,0 +1,76 @@
+"""The worker process: a line of JSON in, a line of JSON out. It alone imports CuPy; the server never does. `--device
+numpy` serves the NumPy reference.
+
+First line out: {"ready": true, "devices": […]} or {"ready": false, "reason": …}. Then for each {"id", "request"} one
+{"id", "result"} or {"id", "error": {code, message, hint, field}, "fatal": the CUDA context is lost}. After a fatal one
+it exits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from lanescope.errors import LayoutError
+
+
+def serve(which: str) -> int:
+    """Answer requests until standard input closes. Everything else that prints goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(content: dict[str, Any]) -> None:
+        answers.write(json.dumps(content, default=_plain) + "\n")
+        answers.flush()
+
+    from lanescope.app.hardware import pieces, runs
+    from lanescope.app.hardware.device import Cuda, Device, devices
+    from lanescope.app.hardware.reference import Reference
+
+    try:
+        known = [] if which == "numpy" else devices()
+        device: Device = Reference() if which == "numpy" else Cuda(int(which))
+    except LayoutError as error:
+        say({"ready": False, "reason": f"{error.message} {error.hint}"})
+        return 0
+    say({"ready": True, "devices": known})
+    for line in sys.stdin:
+        message = json.loads(line)
+        try:
+            what = pieces if message["request"]["kind"] == pieces.KIND else runs
+            say({"id": message["id"], "result": what.run(device, message["request"])})
+        except LayoutError as error:
+            say({"id": message["id"], "error": _error(error), "fatal": False})
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"[:600]
+            say({"id": message["id"],
+            "error": {"code": "run_failed", "message": text, "hint": "The worker is started anew.", "field": ""},
+            "fatal": True})  # fmt: skip
+            answers.close()
+            os._exit(1)  # the context may be poisoned, and CuPy's clean-up would fail on it
+    return 0
+
+
+def _error(error: LayoutError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}
+
+
+def _plain(value: Any) -> Any:
+    """NumPy arrays as lists, whole floats as they are."""
+    return value.tolist()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="0", help="a CUDA device's number, or numpy")
+    parser.add_argument("--alone", action="store_true", help="see this device only, in what it starts, too")
+    given = parser.parse_args()
+    if given.alone:
+        shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        number = int(given.device)
+        os.environ["CUDA_VISIBLE_DEVICES"] = shown[number] if number < len(shown) and shown[0] else given.device
+        given.device = "0"
+    raise SystemExit(serve(given.device))

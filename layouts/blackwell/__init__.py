@@ -1,0 +1,1 @@
+"""Blackwell: tensor memory, instruction descriptors, scale factors and epilogues of tcgen05."""

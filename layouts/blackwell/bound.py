@@ -1,0 +1,212 @@
+"""A tcgen05.mma with its instruction descriptor: M, N and types bound, and every operand in tensor memory with its map.
+
+The opcode says kind, CTAs, sparsity and scale vectors (layouts/ptx/table/umma.py), the word the rest
+(layouts/blackwell/idesc.py); where each operand then lies stands in layouts/blackwell/tmem. The maps are those of one
+CTA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from lanescope.blackwell import idesc, tmem, umma
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.kind import Kind
+from lanescope.blackwell.tmem import Layout, Mma
+from lanescope.blackwell.umma import Issued
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.instruction import Instruction, Operand, Verb
+from lanescope.ptx.role import TENSOR, Source
+from lanescope.ptx.table.kinds import ALONE, PAIR, WS
+from lanescope.ptx.table.tmem import INFERRED
+from lanescope.reading import listed
+
+NAMES = {"m": "M", "n": "N"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What stands behind one operand's place: maps of CUTLASS that equal it, or that it is inferred."""
+
+    operand: str
+    text: str
+    inferred: bool
+
+
+@dataclass(frozen=True)
+class Bound(Instruction):
+    """A product in tensor memory whose descriptor is known. open: operands whose place is open, and why."""
+
+    mma: Mma = field(kw_only=True, hash=False)
+    word: Idesc = field(kw_only=True, hash=False)
+    held: tuple[Operand, ...] = ()
+    maps: Mapping[str, int] = field(default_factory=dict, hash=False)
+    open: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def operands(self) -> dict[str, Operand]:
+        return {op.name: op for op in self.held}
+
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        return tuple(self.operands)
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The operands whose place no map of CUTLASS shows."""
+        return tuple(name for name, maps in self.maps.items() if not maps)
+
+
+def opcode_of(found: Instruction) -> Issued:
+    """Kind, form and density of a text of the catalogue; LayoutError for one that no descriptor binds."""
+    issue = found.family.issue
+    if issue is None:
+        raise LayoutError(
+            "bad_instruction", f"{found.ptx} takes no instruction descriptor.", f"E.g. {umma.DEFAULT}.", "instruction"
+        )
+    form = WS if issue.stationary else PAIR if PAIR in found.modifiers else ALONE
+    return Issued(idesc.kind(issue.kind), form, issue.sparse)
+
+
+def usual(found: Instruction) -> Idesc:
+    """The word that a page shows where none is given: the kind's first types, K-major, M and N as large as they go."""
+    by = opcode_of(found)
+    sizes = by.kind.sizes[by.form, by.sparse]
+    wish = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
+    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_factors(found)}, by.form)
+
+
+def _factors(found: Instruction) -> dict[str, object]:
+    """The type of the scale factors that the text's vector demands: 4X is ue4m3 unless the word says otherwise."""
+    issue = found.family.issue
+    assert issue is not None
+    return idesc.factors(idesc.kind(issue.kind), issue.factors)
+
+
+def wished(found: Instruction, wish: Mapping[str, object]) -> Idesc:
+    """The word of M, N, types and majors, with what the text says already. LayoutError names the field."""
+    by = opcode_of(found)
+    own = {name: value for name, value in wish.items() if value not in ("", None)}
+    first = usual(found)
+    sizes = {"m": first.m, "n": first.n} | {name: own[name] for name in ("m", "n") if name in own}
+    return idesc.encode(by.kind, {**_factors(found), **own, **sizes, "sparse": int(by.sparse)}, by.form)
+
+
+def word(found: Instruction, text: object) -> Idesc:
+    """What a request says of the descriptor: the word in any spelling, or a wish as in `m=128,n=64,a=bf16`."""
+    by = opcode_of(found)
+    if not isinstance(text, str) or "=" not in text:
+        return Idesc(idesc.read(text, "idesc"), by.kind)
+    wish = dict(part.strip().partition("=")[::2] for part in text.split(",") if part.strip())
+    try:
+        return wished(found, {name.strip(): value.strip() for name, value in wish.items()})
+    except LayoutError as error:
+        raise error.at("idesc", "bad_idesc") from None
+
+
+def bind(found: Instruction, given: object = None) -> Bound:
+    """The text with its descriptor: sizes, types and operands of one CTA. given: the word, or a wish, as `word` reads
+    it; the usual one where it is None. LayoutError where the word is illegal under the text.
+
+    >>> from lanescope.ptx.catalog import find
+    >>> d = bind(find("tcgen05.mma.cta_group::1.kind::f16"), 0x08400490).operand("d")
+    >>> d.owner(7, 44), d.row_count, d.col_count
+    ([(7, 44)], 128, 256)
+    """
+    return _bound(found, usual(found) if given is None else word(found, given))
+
+
+def bind_wish(found: Instruction, wish: Mapping[str, object]) -> Bound:
+    """The text with the descriptor that a wish asks for. LayoutError names its field."""
+    return _bound(found, wished(found, wish))
+
+
+def _bound(found: Instruction, given: Idesc) -> Bound:
+    by = opcode_of(found)
+    for operand in "ab":
+        umma.view(by, given, operand)
+    issue, factors = found.family.issue, ""
+    assert issue is not None
+    factors = issue.factors
+    if given.said("scale_type") == "ue4m3" and factors != "4X":
+        says = f"The word says ue4m3 factors; with {factors} they are ue8m0."
+        raise LayoutError("bad_idesc", says, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
+    _ids(by.kind, given, factors)
+    mma = Mma(by.kind, by.form, by.sparse, given.m, given.n, 96 if given.k == 96 else 0, scale_vec=factors)
+    shifts = "ashift" in found.modifiers
+    if shifts and given.m < 128:
+        raise LayoutError("bad_idesc", f"M is {given.m}. .ashift takes M 128 or 256.", "Bits 24 to 28.", "idesc")
+    held, maps, left = [], {}, {}
+    for name in issue.operands:
+        try:
+            layout = tmem.layout(mma, name)
+        except LayoutError as error:
+            left[name] = error.message
+            continue
+        held.append(_operand(layout, mma, given))
+        maps[name] = layout.maps
+    sizes = {"m": given.m, "n": given.n, "k": given.k}
+    family = replace(found.family, verb=Verb.MULTIPLY, elsewhere={**found.family.elsewhere, **left})
+    types = {**given.types, **({"s": given.said("scale_type")} if factors else {})}
+    return Bound(
+        found.ptx, family, "m{m}n{n}k{k}".format(**sizes), types, sizes, found.listed_ptx, held=tuple(held), maps=maps,
+        open=left, mma=mma, word=given,
+    )  # fmt: skip
+
+
+def _ids(row: Kind, given: Idesc, factors: str) -> None:
+    """LayoutError for the id of scale factors that the vector of the text does not have; with K = 96 it is open."""
+    for name in ("sfa_id", "sfb_id"):
+        if factors and given.k != 96 and given.code(name) not in row.scaled[factors]:
+            title, ids = row.part(name).field.title, listed([str(one) for one in row.scaled[factors]], "or")
+            says = f"{title} is {given.code(name)}; with scale_vec::{factors} it is {ids}."
+            raise LayoutError("bad_idesc", says, f"See {idesc.IDS}.", "idesc")
+
+
+def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:
+    """A place in tensor memory as an operand whose threads are lanes."""
+    name = layout.operand
+    element = {"d": given.types["d"], "a": given.types["a"], "metadata": "u4"}.get(name, given.said("scale_type"))
+    axes = layout.axes
+    if name == "a":
+        axes = ("row", "col", *axes[2:])
+    dims = {"d": ("m", "n"), "a": ("m", "s" if mma.sparse else "k")}.get(name, axes[:2])
+    kept = mma.kind.kept if mma.sparse and name == "a" else None
+    document, _, section = layout.source.partition(", ")
+    return Operand(
+        name, dtype(element), layout.bits, layout.pattern, axes, dims, TENSOR.threads, Source(document, section),
+        held_by=TENSOR, compressed=kept,
+    )  # fmt: skip
+
+
+def told(found: Bound) -> list[Told]:
+    """What stands behind the place of each operand."""
+    out = []
+    for name, maps in found.maps.items():
+        called = name.upper() if len(name) == 1 else name.replace("_", " ")
+        text = f"{called} agrees with CUTLASS ({maps} maps)" if maps else f"{called} {INFERRED}: no map shows it"
+        out.append(Told(name, text, not maps))
+    return out
+
+
+def share(mma: Mma) -> str:
+    """What of A, B and D one CTA holds, in a sentence; "" where it holds all."""
+    if mma.ctas == 1:
+        return ""
+    rows = mma.place.rows
+    return (
+        f"Shown is CTA 0 of the pair, rows 0 to {rows - 1} of A and D; CTA 1 holds rows {rows} to {2 * rows - 1} in the"
+        f" same lanes and columns. Each CTA's shared memory holds {mma.n // 2} of the {mma.n} columns of B."
+    )
+
+
+def says_open(found: Instruction) -> str:
+    """What the text leaves to the descriptor, in a sentence."""
+    by = opcode_of(found)
+    sizes = by.kind.sizes[by.form, by.sparse]
+    names = [f"M ({listed([str(m) for m in sizes.m], 'or')})", f"N ({sizes.n_words})"]
+    names += ["the types"] if len(by.kind.part("a").codes) > 1 else []
+    return f"The text leaves {listed([*names, 'the majors'])} open: the instruction descriptor says them."

@@ -1,0 +1,198 @@
+"""From tensor memory to where D goes: what each thread holds of D after its loads, whether stmatrix stores the
+registers as they are, and what rows of global memory cost.
+
+Loads: layouts/blackwell/tmem. stmatrix: PTX ISA 9.1, 9.7.14.5.16. Documented, and equal to CUTLASS's maps as each says;
+nothing of tcgen05 has run on hardware here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lanescope.blackwell import tmem
+from lanescope.blackwell.tmem import LANES, QUARTER, Access, Layout, Mma
+from lanescope.errors import LayoutError
+from lanescope.ptx.pattern import IntArray
+from lanescope.ptx.table.tmem import MOVES
+from lanescope.shared import banks
+from lanescope.shared.swizzle import Mode, mode
+
+WARPS = LANES // QUARTER
+SECTOR, CHUNK, LINE = 32, 16, 128  # bytes: of a request to global memory, of an access of a thread, of a cache line
+MATRIX = 8  # rows and columns of a matrix of stmatrix
+MOST_MATRICES = 4
+
+ROWS = "rows"
+STORED = ("128B", "64B", "32B", ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """D of 16 bits in shared memory: panels of the mode's width, rows down; without a mode whole rows."""
+
+    rows: int
+    columns: int
+    mode: Mode | None
+
+    @property
+    def panel(self) -> int:
+        """Bytes of a row of one panel."""
+        return self.mode.width_bytes if self.mode else 2 * self.columns
+
+    def address(self, row: Any, col: Any) -> Any:
+        """Byte of an element; arguments broadcast."""
+        byte = 2 * col
+        before = byte // self.panel * (self.rows * self.panel) + row * self.panel + byte % self.panel
+        return self.mode.swizzle()(before) if self.mode else before
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One load of a warp: its address, lane << 16 | column, from D's."""
+
+    warp: int
+    lane: int
+    column: int
+
+
+@dataclass(frozen=True, eq=False)
+class Epilogue:
+    """The loads that bring D of one CTA to registers. halves: D's 16 bits in the low half of a column (f16) or 32."""
+
+    mma: Mma
+    access: Access
+    halves: bool = False
+
+    def __post_init__(self) -> None:
+        if self.access.verb != "ld":
+            says = f"{self.access.ptx} loads no registers."
+            raise LayoutError("bad_access", says, "An epilogue begins with a tcgen05.ld.", "access")
+        if self.access.packed and not self.halves:
+            says = "pack::16b keeps the low half of every column; D has 32 bits."
+            raise LayoutError("bad_access", says, "Drop .pack::16b, or give D 16 bits.", "access")
+        if self.d.columns % self.access.columns:
+            says = f"{self.access.ptx} takes {self.access.columns} columns; D has {self.d.columns}."
+            raise LayoutError("bad_access", says, "Give a count that divides D's columns.", "access")
+        if self.access.halves:
+            says = f"The halves of {self.access.shape} lie where its constant says."
+            raise LayoutError("bad_access", says, "Give one of the other four shapes.", "access")
+
+    @property
+    def d(self) -> Layout:
+        return tmem.layout(self.mma, "d")
+
+    @cached_property
+    def loads(self) -> list[Load]:
+        """Every load of every warp: its quarter, 16 lanes at a time with the shapes of 16, from left to right. Of
+        layouts C and F only the 16 lanes of a quarter that D has.
+        """
+        lanes = (0,) if self.access.tall == QUARTER or "half" in self.d.axes else (0, 16)
+        return [
+            Load(warp, lane, column)
+            for warp in range(WARPS)
+            for lane in lanes
+            for column in range(0, self.d.columns, self.access.columns)
+        ]
+
+    def held(self, one: Load) -> tuple[IntArray, IntArray]:
+        """Row and column of D, of this CTA's rows, each [thread of the warp][value]; −1 where a lane holds none."""
+        lane, column = self.access.pattern.evaluate()[:2]
+        where = self.d.coords
+        at = (lane + one.lane + QUARTER * one.warp, column + one.column)
+        row, col = where["row"][at], where["col"][at]
+        if "half" in where:
+            other = where["half"][at] != 0
+            row, col = np.where(other, -1, row), np.where(other, -1, col)
+        return row.astype(np.int32), col.astype(np.int32)
+
+    def first(self) -> tuple[IntArray, IntArray]:
+        """Row and column of D of every thread of the CTA after its warp's first load: [thread][value]."""
+        begun = [next(one for one in self.loads if one.warp == warp) for warp in range(WARPS)]
+        rows, cols = zip(*(self.held(one) for one in begun), strict=True)
+        return np.concatenate(rows), np.concatenate(cols)
+
+    @property
+    def per_register(self) -> int:
+        """Elements of D in a register as it is loaded."""
+        return 2 if self.access.packed else 1
+
+    # to shared memory -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def matrices(self) -> int:
+        """How many 8 × 8 matrices of 16 bits one load gives, where two neighbouring values of a thread make a register
+        of stmatrix; 0 where no matrix is held as stmatrix wants it.
+        """
+        row, col = self.held(self.loads[0])
+        values = row.shape[1]
+        if values % 2 or row.min() < 0:
+            return 0
+        lane = np.arange(QUARTER)[:, None, None]
+        pairs = (QUARTER, values // 2, 2)
+        first = (row.reshape(pairs)[:1, :, :1] // MATRIX * MATRIX, col.reshape(pairs)[:1, :, :1] // MATRIX * MATRIX)
+        down, across = row.reshape(pairs) - first[0], col.reshape(pairs) - first[1]
+        fits = (down == lane // 4) & (across == lane % 4 * 2 + np.arange(2))
+        return values // 2 if bool(fits.all()) else 0
+
+    def stored(self, name: str) -> Stored:
+        """D of this CTA in shared memory: `rows`, or panels of a swizzle mode's width as TMA stores them."""
+        if name == ROWS:
+            return Stored(self.mma.place.rows, self.mma.n, None)
+        return Stored(self.mma.place.rows, self.mma.n, mode(name))
+
+    def stores(self, to: Stored) -> list[list[int]]:
+        """The row addresses of every stmatrix, eight for each matrix; matrices in the order of the registers."""
+        out: list[list[int]] = []
+        count = min(self.matrices, MOST_MATRICES)
+        for one in self.loads:
+            row, col = self.held(one)
+            top, left = row[0, : 2 * self.matrices : 2, None], col[0, : 2 * self.matrices : 2, None]
+            address = to.address(top.astype(np.int64) + np.arange(MATRIX), left.astype(np.int64))
+            out += address.reshape(-1, count * MATRIX).tolist()
+        return out
+
+    def cost(self, to: Stored) -> tuple[int, int, int]:
+        """(stmatrix instructions of the CTA, wavefronts of all, the least possible)."""
+        kind = banks.access(f"stmatrix.x{min(self.matrices, MOST_MATRICES)}")
+        every = [banks.cost(kind, address) for address in self.stores(to)]
+        return len(every), sum(one.wavefronts for one in every), sum(one.ideal for one in every)
+
+    # to global memory -------------------------------------------------------------------------------------------------
+
+    def rows(self, bits: int) -> tuple[int, int, int]:
+        """(bytes that a thread stores at once, requests of a warp for one load, sectors that each request touches)
+        where every thread stores its own runs of neighbouring columns to rows of global memory.
+        """
+        row, col = self.held(self.loads[0])
+        held = row[:, 0] >= 0
+        run = 1
+        while run < row.shape[1]:
+            same = (row[:, run] == row[:, 0]) & (col[:, run] == col[:, 0] + run)
+            if not same[held].all():
+                break
+            run *= 2
+        wide = min(run * bits // 8, CHUNK) or 1
+        at_once = max(wide * 8 // bits, 1)
+        byte = col[:, 0].astype(np.int64) * bits // 8
+        sectors = {(int(r), int(b) // SECTOR) for r, b in zip(row[:, 0], byte, strict=True) if r >= 0}
+        return wide, row.shape[1] // at_once, len(sectors)
+
+
+def fitting(mma: Mma, halves: bool) -> Access:
+    """The load whose registers stmatrix stores as they are: the largest count that divides D's columns, to x4."""
+    d = tmem.layout(mma, "d")
+    for x in (4, 2, 1):
+        text = f"tcgen05.ld.16x128b.x{x}.pack::16b" if halves else f"tcgen05.ld.16x256b.x{x}"
+        found = tmem.access(text)
+        if not d.columns % found.columns:
+            return found
+    raise AssertionError  # a D of 8 columns takes x1
+
+
+def shapes() -> tuple[str, ...]:
+    """The shapes an epilogue may load with."""
+    return tuple(move.shape for move in MOVES if not move.halves)

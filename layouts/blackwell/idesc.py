@@ -1,0 +1,346 @@
+"""The instruction descriptor of tcgen05.mma: 32 bits that say types, M, N, majors and scale factors. A word is read
+with its kind, as the kind is part of the opcode and not of the word; a wish becomes a word.
+
+Documented (PTX ISA 9.1, 9.7.16.4.2) and equal to 304 of 304 words of CUTLASS; nothing here has run on this hardware.
+ptxas checks none of it: an immediate of 0xffffffff assembles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lanescope.blackwell.kind import FORMS, Kind, Part
+from lanescope.descriptor.matrix import Notice
+from lanescope.descriptor.spelling import read_word
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
+from lanescope.reading import choice, keys, listed, number, quoted, shown
+
+NAMES = tuple(kind.name for kind in KINDS)
+MOST = (1 << 32) - 1
+SIZES, TRANSPOSE, NEGATE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 and 54", "PTX ISA 9.1, Table 51"
+SELECTORS, IDS = "PTX ISA 9.1, 9.7.16.10.8.4", "PTX ISA 9.1, 9.7.16.10.7"
+CALLED = {ALONE: ".cta_group::1", PAIR: ".cta_group::2", WS: ".ws"}
+_K96 = "96"
+
+
+def kind(name: object) -> Kind:
+    """A kind by its name, with or without `kind::`; LayoutError lists them."""
+    given = name.strip().lower().removeprefix(".").removeprefix("kind::") if isinstance(name, str) else name
+    found = choice(given, "kind", NAMES, "unknown_kind")
+    return KINDS[NAMES.index(found)]
+
+
+def form_of(cta_group: object = "1", ws: object = "0") -> str:
+    """The form that two words of a request name: cta_group 1 or 2, ws 0 or 1."""
+    group = number(cta_group, "cta_group", 1, 2)
+    if number(ws, "ws", 0, 1):
+        if group == 2:
+            raise LayoutError("bad_form", ".ws is issued by one CTA.", "cta_group: 1, or ws: 0.", "ws")
+        return WS
+    return FORMS[group - 1]
+
+
+def read(given: object, field: str = "word") -> int:
+    """A 32-bit word in any spelling; LayoutError for more bits, with CUTLASS's 64-bit form named."""
+    word = read_word(given, field).word
+    decimal = str(given).strip()
+    if word > MOST and decimal.isdecimal() and int(decimal) <= MOST:  # nine digits can only be decimal here
+        word = int(decimal)
+    if word <= MOST:
+        return word
+    hint = "An instruction descriptor has 32 bits."
+    if not word & MOST:
+        hint = f"CUTLASS's idescE holds it in the upper half: {word >> 32:#010x}."
+    raise LayoutError("bad_word", f"'{shown(str(given))}' has {word.bit_length()} bits.", hint, field)
+
+
+def hex_word(word: int) -> str:
+    """Eight hex digits."""
+    return f"0x{word:08x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Idesc:
+    """A word under a kind. Reserved bits are kept as they are."""
+
+    word: int
+    kind: Kind
+
+    def said(self, name: str) -> str:
+        """What a field says: a type, a size, "K" or "MN"; "no" for a field that this kind does not have."""
+        return self.kind.part(name).said(self.word) if self.kind.has(name) else "no"
+
+    def code(self, name: str) -> int:
+        """The code of a field, 0 for one that this kind does not have."""
+        return self.kind.part(name).field.get(self.word) if self.kind.has(name) else 0
+
+    @property
+    def m(self) -> int:
+        return self.code("m") * self.kind.part("m").field.unit
+
+    @property
+    def n(self) -> int:
+        return self.code("n") * self.kind.part("n").field.unit
+
+    @property
+    def sparse(self) -> bool:
+        return bool(self.code("sparse"))
+
+    @property
+    def k(self) -> int:
+        """K of one instruction: twice as much of a sparse A; 96 where bit 31 of a 4-bit kind says so."""
+        if self.said("k") == _K96:
+            return 96
+        return self.kind.k * (2 if self.sparse else 1)
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types of D, A and B; a scaled product is f32."""
+        d = self.said("d") if self.kind.has("d") else "f32"
+        return {"d": d, "a": self.said("a"), "b": self.said("b")}
+
+    @property
+    def reserved(self) -> int:
+        return self.word & self.kind.reserved_mask
+
+    def __str__(self) -> str:
+        return hex_word(self.word)
+
+
+def factors(row: Kind, vector: str) -> dict[str, object]:
+    """The type of scale factors that a vector demands, as a wish: ue8m0, but for 4X, which takes ue4m3 as well (PTX
+    ISA 9.1, Table 57). Empty for a kind without factors.
+    """
+    return {"scale_type": "ue8m0"} if row.has("scale_type") and vector != "4X" else {}
+
+
+# legality -------------------------------------------------------------------------------------------------------------
+
+
+def problems(given: Idesc) -> list[Notice]:
+    """What is illegal in the word however it is issued, in the order of its bits."""
+    row, out = given.kind, []
+
+    def say(code: str, field: str, message: str, source: str = row.source) -> None:
+        out.append(Notice(code, field, message, source))
+
+    if given.reserved:
+        say("reserved_bits", "reserved", f"Reserved bits are set: {hex_word(given.reserved)}. They must be 0.")
+    for part in row.parts:
+        if not part.legal(given.word) and not _disputed(given, part):
+            say(*_illegal_code(given, part))
+    types = given.types
+    need = row.needs.get(types["d"], ())
+    if need and not {types["a"], types["b"]} <= set(need):
+        says = f"D is {types['d']} while A is {types['a']} and B is {types['b']}."
+        say("d_type", "d", f"{says} With such a D, A and B are {listed(need)}.", SIZES)
+    for side in "ab":
+        turned, element = given.said(f"transpose_{side}") == "MN", types[side]
+        if turned and element not in row.turned and row.part(side).legal(given.word):
+            says = f"{side.upper()} is MN-major with {element}. Of kind::{row.name}, {listed(row.turned)} may be."
+            say("bad_major", f"transpose_{side}", says, TRANSPOSE)
+    selector = given.code("sparsity_selector")
+    if selector and not given.sparse:
+        says = f"The sparsity selector is {selector}, but the word says that A is dense."
+        say("selector_of_dense", "sparsity_selector", says)
+    elif selector >= row.selectors:
+        says = f"The sparsity selector is {selector}. kind::{row.name} reads all columns of the metadata: it must be 0."
+        say("selector_of_kind", "sparsity_selector", says, SELECTORS)
+    for name in ("sfa_id", "sfb_id"):
+        if given.said("scale_type") == "ue4m3" and given.said("k") != _K96 and given.code(name):
+            says = f"{row.part(name).field.title} is {given.code(name)}. ue4m3 means scale_vec::4X, whose four factors"
+            say("id_of_4x", name, f"{says} fill the column: the id must be 0.", IDS)
+    if given.sparse and given.said("k") == _K96:
+        say("k96_sparse", "k", "K = 96 is of a dense product; the word says that A is sparse.", row.source)
+    return out
+
+
+def _disputed(given: Idesc, part: Part) -> bool:
+    """Whether the code is one that PTX both allows and forbids: the ids of K = 96."""
+    return part.name in ("sfa_id", "sfb_id") and given.said("k") == _K96
+
+
+def _illegal_code(given: Idesc, part: Part) -> tuple[str, str, str]:
+    """(code, field, message) of a code without a meaning in this kind."""
+    code, row, title = part.field.get(given.word), given.kind, part.field.title
+    legal = listed([_coded(name, value) for name, value in part.codes.items()], "or")
+    also = [other.name for other in KINDS if other is not row and other.has(part.name) and _same(other, part, code)]
+    elsewhere = f" kind::{also[0]} has it." if also and part.chosen else ""
+    return "reserved_code", part.name, f"The code {code} of {title} is not in kind::{row.name}: {legal}.{elsewhere}"
+
+
+def _coded(name: str, value: int) -> str:
+    return name if name == str(value) else f"{value} ({name})"
+
+
+def _same(other: Kind, part: Part, code: int) -> bool:
+    return code in other.part(part.name).codes.values()
+
+
+def of_form(given: Idesc, form: str) -> list[Notice]:
+    """What is illegal in the word when it is issued in one form: `cta_group::1`, `cta_group::2` or `ws`."""
+    row, called = given.kind, CALLED[form]
+    sizes = row.sizes.get((form, given.sparse))
+    if sizes is None:
+        whole = "" if any(known == form for known, _ in row.sizes) else "block scaling has no such form"
+        return [Notice("no_form", "form", f"kind::{row.name} has no {called}: {whole}.", SIZES)]
+    out = []
+    dense = "a sparse A" if given.sparse else "a dense A"
+    if given.m not in sizes.m:
+        allowed = listed([str(m) for m in sizes.m], "or")
+        pair = " It is the M of the pair, both CTAs together." if form == PAIR and given.m == 64 else ""
+        out.append(Notice("bad_m", "m", f"M is {given.m}. {called} with {dense} takes {allowed}.{pair}", SIZES))
+    if given.n not in sizes.n:
+        out.append(Notice("bad_n", "n", f"N is {given.n}. {called} with {dense} takes {sizes.n_words}.", SIZES))
+    else:
+        step = 32 if form == PAIR else 16
+        turned = given.said("transpose_b") == "MN" and row.element_bits == 8
+        if turned and given.n % step:
+            says = f"N is {given.n}. An MN-major B of 8 bits takes N in steps of {step} with {called}."
+            out.append(Notice("bad_n", "n", says, "PTX ISA 9.1, Table 52"))
+    if form != WS and given.code("max_shift"):
+        says = f"The maximum shift is {given.said('max_shift')}; only .ws shifts B."
+        out.append(Notice("shift_without_ws", "max_shift", says, row.source))
+    return out
+
+
+def forms(given: Idesc) -> dict[str, list[Notice]]:
+    """Every form → why the word is illegal in it; an empty list where it is legal. What is wrong in every form is in
+    `problems`.
+    """
+    return {form: of_form(given, form) for form in FORMS}
+
+
+def legal_forms(given: Idesc) -> tuple[str, ...]:
+    """The forms in which the word is legal."""
+    return () if problems(given) else tuple(form for form, why in forms(given).items() if not why)
+
+
+def warnings(given: Idesc) -> list[Notice]:
+    """What is legal and yet to be checked, each with its reason; what is open says so."""
+    out, row = [], given.kind
+    if given.said("k") == _K96:
+        if given.m != 256:
+            says = "PTX's table lists K = 96 for M = 256 alone; CUTLASS runs it at M = 128, too. This is open."
+            out.append(Notice("k96_m", "m", says, SIZES))
+        if given.code("sfa_id") % 2 or given.code("sfb_id") % 2:
+            says = "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. This is open."
+            out.append(Notice("k96_id", "sfa_id", says, row.source))
+        out.append(Notice("k96_target", "k", "K = 96 takes sm_103a.", SIZES))
+    if given.sparse and 1 < given.code("sparsity_selector") < row.selectors:
+        says = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is open."
+        out.append(Notice("selector_open", "sparsity_selector", says, "CUTLASS, mma_traits_sm100.hpp"))
+    if row.alike and given.types["a"] != given.types["b"]:
+        one, other = row.part("a").codes
+        says = f"PTX does not say whether A may be {one} and B {other}; CUTLASS's collectives take one type."
+        out.append(Notice("mixed_types", "b", f"{says} This is open.", SIZES))
+    modes = TCGEN05.turned.get(row.element_bits, ())
+    if len(modes) == 1 and "MN" in (given.said("transpose_a"), given.said("transpose_b")):
+        says = f"An MN-major {row.name} operand is read only with the swizzle {modes[0].name}."
+        out.append(Notice(f"{row.name}_major", "transpose_a", says, "PTX ISA 9.1, Table 54"))
+    if turned := _narrow_turned(given):
+        source = "CUTLASS; not run on hardware"
+        out.append(Notice("narrow_major", f"transpose_{turned[0][0]}", says_narrow(given), source))
+    if row.lacking:
+        says = f"kind::{row.name} is of {row.targets} alone; {row.lacking} has none."
+        out.append(Notice(f"{row.name}_target", "kind", says, SIZES))
+    return out
+
+
+def _narrow_turned(given: Idesc) -> list[tuple[str, str]]:
+    """(operand, type) of every MN-major operand of 4 or 6 bits."""
+    types = given.types
+    turned = (side for side in "ab" if given.said(f"transpose_{side}") == "MN")
+    return [(side, types[side]) for side in turned if types[side] in given.kind.turned and dtype(types[side]).bits < 8]
+
+
+def says_narrow(given: Idesc) -> str:
+    """Return what stands behind MN-major operands of 4 or 6 bits; "" where there are none."""
+    names = [f"{side.upper()} ({element})" for side, element in _narrow_turned(given)]
+    if not names:
+        return ""
+    return (
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} MN-major: PTX's Table 54 lists 8 and 16 bits. In kind::"
+        f"{given.kind.name} these elements lie in bytes, and CUTLASS builds and tests both majors. Not run on hardware."
+    )
+
+
+# a wish becomes a word ------------------------------------------------------------------------------------------------
+
+_TRUE = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "k": 0, "mn": 1}
+
+
+def encode(row: Kind, wish: Mapping[str, object], form: str = "") -> Idesc:
+    """The word of a wish: field name → type, number or flag. m and n must be given, the rest may be left out: the
+    first type of the kind, K-major, dense, ids 0. LayoutError names the field that no word can say, or that is
+    illegal: in `form`, or in every form where none is said.
+    """
+    keys(wish, (part.name for part in row.parts), "", "unknown_field")
+    word = 0
+    for part in row.parts:
+        word = part.field.put(word, _code(row, part, wish.get(part.name)))
+    made = Idesc(word, row)
+    wrong = problems(made)
+    if wrong:
+        raise LayoutError(wrong[0].code, wrong[0].message, f"See {wrong[0].source}.", wrong[0].field)
+    if form and (why := of_form(made, form)):
+        legal = listed([CALLED[other] for other in legal_forms(made)], "or")
+        hint = f"It is legal with {legal}." if legal else _sizes(made)
+        raise LayoutError(why[0].code, why[0].message, hint, why[0].field)
+    if not form and not legal_forms(made):
+        raise _nowhere(made)
+    return made
+
+
+def _nowhere(made: Idesc) -> LayoutError:
+    """The refusal of a word that is legal in no form: about the field that is wrong in the form that comes nearest."""
+    first = min(forms(made).values(), key=len)[0]
+    sizes = {"m": f"M is {made.m}.", "n": f"N is {made.n}."}
+    said = sizes.get(first.field, first.message) if first.code != "shift_without_ws" else first.message
+    return LayoutError(first.code, said, _sizes(made), first.field)
+
+
+def _sizes(made: Idesc) -> str:
+    """The legal M and N of every form."""
+    known = [(CALLED[name], row) for (name, sparse), row in made.kind.sizes.items() if sparse == made.sparse]
+    return " ".join(f"{name}: M {listed([str(m) for m in row.m], 'or')}, N {row.n_words}." for name, row in known)
+
+
+def _code(row: Kind, part: Part, given: object) -> int:
+    """The code of one field of a wish."""
+    blank = given is None or given == ""
+    if part.chosen:
+        return part.codes[choice(str(given), part.name, tuple(part.codes), "bad_type")] if not blank else _first(part)
+    if part.codes and set(part.codes) <= {"no", "yes", "K", "MN"}:
+        return 0 if blank else _flag(row, part, given)
+    if blank and part.name in ("m", "n"):
+        raise LayoutError("bad_number", f"{part.name} is missing.", f"Give {part.field.title}.", part.name)
+    amount = 0 if blank else number(given, part.name)
+    if amount // part.field.unit > part.field.most or amount % part.field.unit:
+        raise LayoutError("bad_number", f"{part.name} is {amount}.", _numbers(part), part.name)
+    return amount // part.field.unit
+
+
+def _numbers(part: Part) -> str:
+    unit, most = part.field.unit, part.field.most * part.field.unit
+    return f"Multiples of {unit} up to {min(most, 256)}." if unit > 1 else f"From 0 to {most}."
+
+
+def _first(part: Part) -> int:
+    return next(iter(part.codes.values()))
+
+
+def _flag(row: Kind, part: Part, given: object) -> int:
+    """0 or 1 of a flag: a boolean, a number, or a word; refused where the kind has only 0."""
+    text = str(given).strip().lower()
+    if text not in _TRUE:
+        raise LayoutError("bad_choice", f"{part.name} is {quoted(given)}.", "Allowed: 0, 1.", part.name)
+    if _TRUE[text] not in part.codes.values():
+        names = {"K": "MN-major operands", "no": part.field.title}
+        what = names[next(iter(part.codes))]
+        raise LayoutError("bad_choice", f"kind::{row.name} has no {what}.", f"{part.name}: 0.", part.name)
+    return _TRUE[text]

@@ -1,0 +1,217 @@
+"""Scale factors of one block-scaled tcgen05.mma on their way: rows of global memory → atoms of shared memory → tensor
+memory, and the id with which every step of K names them.
+
+Atoms: layouts/blackwell/scales.py. Tensor memory: PTX ISA 9.1, 9.7.16.10.7. Order of a tile's atoms in shared memory:
+CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp, deduce_smem_layoutSFA and …SFB. Not run on hardware.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.blackwell import idesc, scales, tmem
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.tmem import FACTORS, Layout, Mma
+from lanescope.descriptor.matrix import Descriptor, encode_as
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.kinds import PAIR
+
+COPY = "tcgen05.cp.{group}.32x128b.warpx4"
+ATOM_COLUMNS = 4  # of tensor memory, one for each 32 rows of an atom
+MOST_K = 4096  # of a tile
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """One copy: the atom of 128 rows from `row` and of 4 factors from `factor`; where it begins in global memory and
+    in the tile's shared memory, in bytes; the descriptor that reads it there, and the column that it fills first.
+    """
+
+    row: int
+    factor: int
+    global_offset: int
+    shared_offset: int
+    descriptor: Descriptor
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Where one factor is: bytes from the operand's start in row-major, in atoms and in shared memory; of tensor
+    memory every lane that has a copy, with the column and the byte of it; the step that reads it.
+    """
+
+    row_major: int
+    atoms: int
+    shared: int | None
+    lanes: tuple[int, ...]
+    column: int
+    byte: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The factors of one operand in the tile of one CTA. rows: of A or columns of B; k: of the tile; column: of tensor
+    memory where they begin; shared: the byte of shared memory where they begin.
+    """
+
+    mma: Mma
+    operand: str
+    rows: int
+    k: int
+    column: int
+    shared: int
+
+    @property
+    def layout(self) -> Layout:
+        """Where the factors of one step lie in tensor memory."""
+        return tmem.layout(self.mma, self.operand)
+
+    @property
+    def per_step(self) -> int:
+        """Factors a row and step: S of scale_vec::SX."""
+        return FACTORS[self.mma.scale_vec]
+
+    @property
+    def block(self) -> int:
+        """Elements of K that share a factor."""
+        return self.mma.k // self.per_step
+
+    @property
+    def factors(self) -> int:
+        """Factors of a row in the tile, padded to whole atoms."""
+        return _whole(self.k // self.block, scales.COLUMNS)
+
+    @property
+    def padded(self) -> int:
+        """Rows, padded to whole atoms."""
+        return _whole(self.rows, scales.ROWS)
+
+    @property
+    def atoms(self) -> tuple[int, int]:
+        """Atoms along the rows and along K."""
+        return self.padded // scales.ROWS, self.factors // scales.COLUMNS
+
+    @property
+    def split(self) -> bool:
+        """Whether a pair shares 128 rows of D: 64 rows of A a CTA, and B's factors in two halves of the lanes."""
+        return self.mma.form == PAIR and self.mma.m == 128
+
+    @property
+    def group_columns(self) -> int:
+        """Columns from the factors of one 32-bit word to the next ones along K."""
+        return self.layout.columns if self.split else ATOM_COLUMNS * self.atoms[0]
+
+    @property
+    def columns(self) -> int:
+        """Columns that the tile's factors take."""
+        return self.group_columns * self.atoms[1]
+
+    def shared_offset(self, row: int, factor: int) -> int:
+        """Byte of a factor in the tile's shared memory: of four factors all atoms of the rows, then the next four."""
+        atom = factor // scales.COLUMNS * self.atoms[0] + row // scales.ROWS
+        inside = scales.offset(row % scales.ROWS, factor % scales.COLUMNS, scales.COLUMNS)
+        return int(scales.SCALE_ATOM.bytes * atom + inside)
+
+    def copies(self) -> list[Copied]:
+        """The copies that bring the tile to tensor memory, in the order of its columns; LayoutError where they are
+        open.
+        """
+        if self.split:
+            says = "How the factors of a pair with M = 128 lie in shared memory for their copies is open."
+            raise LayoutError("open_layout", says, "M = 256, or one CTA, has known copies.", "m")
+        out = []
+        for k in range(self.atoms[1]):
+            for r in range(self.atoms[0]):
+                row, factor = r * scales.ROWS, k * scales.COLUMNS
+                at = self.shared_offset(row, factor)
+                amounts = {"start_address": self.shared + at, "sbo_bytes": 8 * scales.SCALE_ATOM.line}
+                column = self.column + k * self.group_columns + ATOM_COLUMNS * r
+                whole = scales.offset(row, factor, self.factors)
+                out.append(Copied(row, factor, whole, at, encode_as(TCGEN05, amounts), column))
+        return out
+
+    def where(self, row: int, factor: int) -> Held:
+        """Everywhere that a factor is; LayoutError for one that the tile has not."""
+        for name, given, most in (("row", row, self.rows), ("factor", factor, self.k // self.block)):
+            if not 0 <= given < most:
+                says = f"{name} is {given}. The tile has {most}."
+                raise LayoutError("outside", says, f"From 0 to {most - 1}.", name)
+        byte = factor % scales.COLUMNS
+        units = [
+            (lane, unit)
+            for lane, unit in self.layout.owners(row, factor % self.per_step)
+            if unit % scales.COLUMNS == byte
+        ]
+        column = self.column + factor // scales.COLUMNS * self.group_columns + units[0][1] // scales.COLUMNS
+        return Held(
+            row * (self.k // self.block) + factor,
+            int(scales.offset(row, factor, self.factors)),
+            None if self.split else self.shared_offset(row, factor),
+            tuple(sorted({lane for lane, _ in units})),
+            column,
+            byte,
+            factor // self.per_step,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One MMA of the tile: its first k, the columns and ids of both factors, its instruction descriptor."""
+
+    k: int
+    columns: tuple[int, int]
+    ids: tuple[int, int]
+    word: Idesc
+
+
+def _whole(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def sides(mma: Mma, k: int, columns: tuple[int, int | None], shared: tuple[int, int | None]) -> tuple[Side, Side]:
+    """Both operands of a tile; what is None of B follows A's. LayoutError for kinds without factors, for K = 96, and
+    for a tile that is no whole number of steps.
+    """
+    if not mma.kind.scaled:
+        says = f"kind::{mma.kind.name} is not block-scaled."
+        raise LayoutError("bad_kind", says, "mxf8f6f4, mxf4 and mxf4nvf4 take scale factors.", "kind")
+    if k < mma.k or k % mma.k or k > MOST_K:
+        says = f"The tile's K is {k}. One MMA takes {mma.k}."
+        raise LayoutError("bad_tile", says, f"A multiple of {mma.k} up to {MOST_K}.", "tile_k")
+    a = Side(mma, "scale_a", mma.place.rows, k, columns[0], shared[0])
+    b = Side(
+        mma,
+        "scale_b",
+        mma.n,
+        k,
+        columns[0] + a.columns if columns[1] is None else columns[1],
+        shared[0] + a.padded * a.factors if shared[1] is None else shared[1],
+    )
+    return a, b
+
+
+def steps(a: Side, b: Side, wish: dict[str, object] | None = None) -> list[Step]:
+    """Every MMA of the tile. wish: types and majors of the instruction descriptor; sizes and ids are the tile's."""
+    out = []
+    for n in range(a.k // a.mma.k):
+        first = n * a.per_step
+        number, group = first % scales.COLUMNS, first // scales.COLUMNS
+        columns = (a.column + group * a.group_columns, b.column + group * b.group_columns)
+        asked = {
+            **idesc.factors(a.mma.kind, a.mma.scale_vec),
+            **(wish or {}),
+            "m": a.mma.m,
+            "n": a.mma.n,
+            "sparse": int(a.mma.sparse),
+        }
+        word = idesc.encode(a.mma.kind, {**asked, "sfa_id": number, "sfb_id": number}, a.mma.form)
+        out.append(Step(n * a.mma.k, columns, (number, number), word))
+    return out
+
+
+def copy_text(mma: Mma) -> str:
+    """The PTX text of the copies."""
+    return COPY.format(group=PAIR if mma.form == PAIR else "cta_group::1")

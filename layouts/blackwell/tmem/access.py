@@ -1,0 +1,174 @@
+"""What an access of tensor memory touches: a tcgen05.ld, .st, .cp or .shift by its text.
+
+PTX ISA 9.1, 9.7.16.2.3, 9.7.16.8 and 9.7.16.9; the rows stand in layouts/ptx/table/tmem.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.ptx.pattern import IntArray, Pattern
+from lanescope.ptx.table.tmem import (
+    COLUMNS,
+    COPIES,
+    COPY_MAPS,
+    LANES,
+    MOVE_MAPS,
+    MOVES,
+    QUARTER,
+    SHIFTED,
+    SHIFTED_BY,
+    WIDENED,
+    Move,
+)
+from lanescope.reading import shown
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A tcgen05.ld, .st, .cp or .shift. pattern: its map, to `axes`; columns: that it touches, from its address on;
+    registers: of a thread, 0 for cp and shift. packed: with .pack::16b or .unpack::16b. split: columns from the first
+    half to the second, where its text says so. move: the row of a load or store. widened: bytes that 16 packed
+    elements take in shared memory, where a copy widens them to 16 bytes; else 0.
+    """
+
+    ptx: str
+    verb: str
+    pattern: Pattern
+    axes: tuple[str, ...]
+    columns: int
+    registers: int
+    packed: bool = False
+    split: int = 0
+    move: Move | None = None
+    widened: int = 0
+
+    @property
+    def by_warp(self) -> bool:
+        """Whether one warp executes it, which reaches its own quarter alone."""
+        return self.move is not None
+
+    @property
+    def shape(self) -> str:
+        """PTX's shape of a load or store, "" of a copy or shift."""
+        return self.move.shape if self.move else ""
+
+    @property
+    def halves(self) -> bool:
+        """Whether its second half begins at an offset of its own."""
+        return self.move is not None and self.move.halves
+
+    @property
+    def tall(self) -> int:
+        """Lanes of a quarter that a load or store reaches; of a copy or shift those it reaches at all."""
+        return self.move.lanes if self.move else self.pattern.thread_count
+
+    @property
+    def of_quarters(self) -> bool:
+        """Whether a copy writes one lane of every quarter, counted from the address's."""
+        return not self.by_warp and self.tall == LANES // QUARTER
+
+    @property
+    def evidence(self) -> str:
+        if self.verb == "shift":
+            return "documented; measured by others; not executed here"
+        maps = MOVE_MAPS if self.by_warp else COPY_MAPS
+        if self.widened:
+            says = f"16 elements lie in {self.widened} bytes and {16 - self.widened} of padding"
+            return f"documented: {says}; which bits of its byte an element takes is open; not executed on hardware"
+        return f"documented; agrees with CUTLASS ({maps} maps of all shapes); not executed on hardware"
+
+
+_ACCESS = re.compile(r"tcgen05\s*\.\s*(ld|st|cp|shift)((?:\s*\.\s*[\w:]+)*)", re.I)
+EXAMPLE = "tcgen05.ld.sync.aligned.32x32b.x32.b32"
+
+
+def is_access(text: str) -> bool:
+    """Whether a PTX text is a tcgen05.ld, .st, .cp or .shift."""
+    return bool(_ACCESS.match(text.strip()))
+
+
+def access(text: str, split: int = 0, field: str = "access") -> Access:
+    """An access by its PTX text. split: the constant of 16x32bx2 between its halves; x, or 2x packed, where it is 0."""
+    found = _ACCESS.search(text)
+    if not found:
+        raise LayoutError(
+            "bad_access", f"'{shown(text, 80)}' is no access to tensor memory.", f"Write e.g. {EXAMPLE}.", field
+        )
+    verb, words = found[1].lower(), re.findall(r"[\w:]+", found[2].lower())
+    if verb == "shift":
+        return Access("tcgen05.shift.cta_group::1.down", verb, Pattern.parse(SHIFTED), ("lane", "column"), 8, 0)
+    if verb == "cp":
+        name = next((n for n in COPIES if set(n.split(".")) <= set(words)), None)
+        if name is None:
+            raise LayoutError(
+                "bad_access", f"'{shown(text, 80)}' has no shape of cp.", f"Allowed: {', '.join(COPIES)}.", field
+            )
+        pattern = Pattern.parse(COPIES[name])
+        group = next((word for word in words if word.startswith("cta_group::")), "cta_group::1")
+        wide = next((form for form in WIDENED if set(form.split(".")) <= set(words)), "")
+        ptx = ".".join(filter(None, ("tcgen05.cp", group, name, wide)))
+        columns, bytes_ = pattern.value_count, WIDENED.get(wide, 0)
+        return Access(ptx, verb, pattern, ("row", "word"), columns, 0, widened=bytes_)
+    return _move(text, verb, words, split, field)
+
+
+def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Access:
+    row = next((move for move in MOVES if move.shape in words), None)
+    if row is None:
+        shapes = ", ".join(move.shape for move in MOVES)
+        raise LayoutError("bad_access", f"'{shown(text, 80)}' has no shape of {verb}.", f"Allowed: {shapes}.", field)
+    times = next((word for word in words if re.fullmatch(r"x\d+", word)), "x1")
+    count = int(times[1:6])  # more digits are more than any shape has
+    if count > row.most or count & (count - 1) or not count:
+        raise LayoutError(
+            "bad_access", f"{row.shape} has no .{shown(times)}.", f"Powers of two from .x1 to .x{row.most}.", field
+        )
+    packed = any(word in ("pack::16b", "unpack::16b") for word in words)
+    pattern = Pattern.parse(row.packed if packed else row.pattern, x=count)
+    registers = pattern.value_count // (2 if packed else 1)
+    pack = {"ld": ".pack::16b", "st": ".unpack::16b"}[verb] if packed else ""
+    ptx = f"tcgen05.{verb}.sync.aligned.{row.shape}.x{count}{pack}.b32"
+    columns = row.columns * count * (2 if packed else 1)
+    return Access(ptx, verb, pattern, ("lane", "column"), columns, registers, packed, split, row)
+
+
+def shifted() -> IntArray:
+    """By lane: the lane whose row it holds after a tcgen05.shift; the last lane of a quarter keeps its own."""
+    quarter, inside = np.divmod(np.arange(LANES), QUARTER)
+    out: IntArray = (quarter * QUARTER + np.minimum(inside + SHIFTED_BY, QUARTER - 1)).astype(np.int32)
+    return out
+
+
+def split_columns(found: Access, columns: Any) -> Any:
+    """Columns of an access; those of a second half with an offset of its own moved to where that puts them."""
+    if not found.split or not found.halves:
+        return columns
+    half = found.columns // 2
+    return np.where(columns >= half, columns - half + found.split, columns)
+
+
+def touched(found: Access, lane: int, column: int) -> Mask:
+    """What an access at an address touches: bool [lanes][columns]; beyond the memory it is cut off."""
+    out = np.zeros((LANES, COLUMNS), bool)
+    lanes: Any
+    columns: Any
+    if found.by_warp:
+        lanes, columns = found.pattern.evaluate()[:2]
+        columns = split_columns(found, columns)
+    elif found.of_quarters:
+        lanes, columns = np.meshgrid(np.arange(found.tall) * QUARTER, np.arange(found.columns), indexing="ij")
+    else:
+        lanes, columns = np.meshgrid(np.arange(LANES), np.arange(found.columns), indexing="ij")
+    rows, cols = (lanes + lane).ravel(), (columns + column).ravel()
+    inside = (rows < LANES) & (cols < COLUMNS)
+    out[rows[inside], cols[inside]] = True
+    return out

@@ -1,0 +1,189 @@
+"""What one MMA keeps where in tensor memory: D, A, metadata and scale factors, each as a pattern of lanes and units.
+
+PTX ISA 9.1, 9.7.16.10. Documented, and equal to CUTLASS's maps as each layout says; nothing here has run on hardware.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.blackwell.idesc import CALLED
+from lanescope.blackwell.kind import Kind
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Operand
+from lanescope.ptx.pattern import IntArray, Pattern
+from lanescope.ptx.table.kinds import PAIR
+from lanescope.ptx.table.tmem import (
+    INFERRED,
+    METADATA,
+    METADATA_SPLIT,
+    PLACES,
+    QUARTER,
+    SCALE_MAPS,
+    SCALE_PAIR_MAPS,
+    SCALES,
+    SCALES_PAIR_B,
+    Place,
+)
+from lanescope.reading import listed, shown
+
+OPERANDS = ("d", "a", "metadata", "scale_a", "scale_b")
+FACTORS = {"1X": 1, "2X": 2, "4X": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Mma:
+    """One tcgen05.mma as tensor memory sees it. k: of one instruction; bits: of an element of A in its container."""
+
+    kind: Kind
+    form: str
+    sparse: bool
+    m: int
+    n: int
+    k: int = 0
+    bits: int = 0
+    scale_vec: str = ""
+
+    def __post_init__(self) -> None:
+        sizes = self.kind.sizes.get((self.form, self.sparse))
+        if sizes is None:
+            says = f"kind::{self.kind.name} has no {CALLED[self.form]} with a {'sparse' if self.sparse else 'dense'} A."
+            raise LayoutError("no_form", says, "Block scaling is issued without .ws.", "ws")
+        for name, size, legal, words in (
+            ("m", self.m, sizes.m, listed([str(m) for m in sizes.m], "or")),
+            ("n", self.n, sizes.n, sizes.n_words),
+        ):
+            if size not in legal:
+                says = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} takes {words}."
+                raise LayoutError(f"bad_{name}", says, "PTX ISA 9.1, Table 39.", name)
+        whole = self.kind.k * (2 if self.sparse else 1)
+        if self.k not in (0, whole) and not (self.k == 96 and self.kind.has("k") and not self.sparse):
+            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {whole} here.", "k")
+        usual = self.kind.element_bits
+        if self.bits not in (0, usual):
+            raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
+        vector = self.scale_vec or next(iter(self.kind.scaled), "")
+        if vector not in (*self.kind.scaled, ""):
+            allowed = listed(list(self.kind.scaled), "or") or "nothing: it is not block-scaled"
+            raise LayoutError(
+                "bad_scale_vec",
+                f"scale_vec is {shown(vector)}.",
+                f"kind::{self.kind.name} takes {allowed}.",
+                "scale_vec",
+            )
+        object.__setattr__(self, "k", self.k or whole)
+        object.__setattr__(self, "bits", usual)
+        object.__setattr__(self, "scale_vec", vector)
+
+    @property
+    def place(self) -> Place:
+        """The data-path layout."""
+        return next(p for p in PLACES if (p.m, p.form) == (self.m, self.form) and self.sparse in p.sparse)
+
+    @property
+    def ctas(self) -> int:
+        return 2 if self.form == PAIR else 1
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """What of it may lie in tensor memory."""
+        return (
+            "d",
+            "a",
+            *(("metadata",) if self.sparse else ()),
+            *(("scale_a", "scale_b") if self.kind.scaled else ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One operand in tensor memory. bits: of a unit; maps: of CUTLASS that equal the pattern, 0: inferred."""
+
+    operand: str
+    letter: str
+    pattern: Pattern
+    axes: tuple[str, ...]
+    bits: int
+    maps: int
+    source: str
+
+    @property
+    def columns(self) -> int:
+        """32-bit columns that it takes."""
+        return -(-self.pattern.value_count * self.bits // 32)
+
+    @property
+    def evidence(self) -> str:
+        """What stands behind it, in a line."""
+        agrees = f"agrees with CUTLASS ({self.maps} maps)" if self.maps else f"{INFERRED}: no map of CUTLASS shows it"
+        return f"documented; {agrees}; not executed on hardware"
+
+    @property
+    def coords(self) -> dict[str, IntArray]:
+        """Axis → int array [lane][unit]."""
+        return dict(zip(self.axes, self.pattern.evaluate(), strict=True))
+
+    def owners(self, row: int, col: int, half: int = 0) -> list[tuple[int, int]]:
+        """Every (lane, unit) that holds an element."""
+        return self.pattern.owners(row, col, *((half,) if len(self.axes) == 3 else ()))
+
+
+def layout(mma: Mma, operand: str) -> Layout:
+    """Where an operand of an MMA lies; LayoutError for one that is not in tensor memory, and for what is open."""
+    if operand not in OPERANDS:
+        raise LayoutError("bad_operand", f"No operand '{operand}'.", f"Allowed: {', '.join(OPERANDS)}.", "operand")
+    if operand not in mma.operands:
+        why = "A is dense" if operand == "metadata" else f"kind::{mma.kind.name} is not block-scaled"
+        raise LayoutError("bad_operand", f"There is no {operand}: {why}.", f"It has {listed(mma.operands)}.", "operand")
+    place = mma.place
+    if operand == "d":
+        pattern = Pattern.parse(place.d, N=mma.n)
+        return _made(mma, "d", pattern, ("row", "col"), 32, place.maps[0])
+    if operand == "a":
+        stored = mma.k // 2 if mma.sparse else mma.k
+        pattern = Pattern.parse(place.a, K=stored, v=32 // mma.bits)
+        return _made(mma, "a", pattern, ("row", "k"), mma.bits, place.maps[1])
+    return _metadata(mma) if operand == "metadata" else _scales(mma, operand)
+
+
+def _made(mma: Mma, operand: str, pattern: Pattern, axes: tuple[str, ...], bits: int, maps: int) -> Layout:
+    whole = (*axes, "half") if len(pattern.coords) == 3 else axes
+    return Layout(operand, mma.place.letter, pattern, whole, bits, maps, mma.place.source)
+
+
+def _metadata(mma: Mma) -> Layout:
+    wide = mma.bits >= 16  # half as many indices a row
+    axes = ("row", "group")
+    if len(mma.place.aligned) > 1:  # layouts C and F: 64 rows in 16 lanes of each quarter
+        if not wide:
+            says = f"Where the metadata of kind::{mma.kind.name} lies in layout {mma.place.letter} is open."
+            raise LayoutError("open_layout", says, "M = 128, or .ws, has a known layout.", "m")
+        return _made(mma, "metadata", Pattern.parse(METADATA_SPLIT), axes, 4, 0)
+    rows = mma.place.rows
+    text, maps = METADATA[rows, wide]
+    return _made(mma, "metadata", Pattern.parse(text, M=rows), axes, 4, maps)
+
+
+def _scales(mma: Mma, operand: str) -> Layout:
+    if mma.k == 96:
+        says = "Where the factors of K = 96 lie, 3 or 6 a row, is open."
+        raise LayoutError("open_layout", says, "k: 64 has a known layout.", "k")
+    factors = FACTORS[mma.scale_vec]
+    split = mma.form == PAIR and mma.m == 128
+    name = "row" if operand == "scale_a" else "col"
+    rows = mma.place.rows if operand == "scale_a" else mma.n
+    paired = split and operand == "scale_b"
+    text, maps = (SCALES_PAIR_B, SCALE_PAIR_MAPS) if paired else (SCALES, SCALE_MAPS)
+    whole = 64 if operand == "scale_b" else QUARTER  # the access checks of ptxas count 2 columns for every 64 of N
+    pattern = Pattern.parse(text, R=-(-rows // whole) * whole, S=factors)
+    return _made(mma, operand, pattern, (name, "scale"), 8, maps)
+
+
+def columns_of(operand: Operand) -> int:
+    """32-bit columns that an operand spans: those it lies in, or those its registers are loaded from or stored to."""
+    return operand.extents.get("column", operand.registers)
+
+
+def form_called(form: str) -> str:
+    """How a form is written: `.cta_group::2`, `.ws`."""
+    return CALLED[form]

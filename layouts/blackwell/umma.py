@@ -1,0 +1,82 @@
+"""How a tcgen05.mma looks at the descriptors of A and B: its opcode says kind, CTA group and sparsity, its instruction
+descriptor M, N, types and majors.
+
+PTX ISA 9.1, 9.7.16.4 and 9.7.16.10. With cta_group::2 a CTA's descriptors address its own shared memory, which holds
+half of A's rows and half of B's columns (CUTLASS, cute/atom/mma_traits_sm100.hpp, BLayout). Nothing here has run on
+this hardware.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lanescope.blackwell import idesc
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.kind import Kind
+from lanescope.descriptor.matrix import View
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.kinds import PAIR, WS
+from lanescope.reading import shown
+
+DEFAULT, DEFAULT_IDESC = "tcgen05.mma.cta_group::1.kind::f16", "0x08400490"
+_TEXT = re.compile(r"tcgen05\s*\.\s*mma((?:\s*\.\s*[\w:]+)*)", re.I)
+HINT = f"Write tcgen05.mma with its .cta_group and .kind, e.g. {DEFAULT}."
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A tcgen05.mma by its opcode: kind, form (cta_group::1, cta_group::2 or ws) and whether A is sparse."""
+
+    kind: Kind
+    form: str
+    sparse: bool
+
+    @property
+    def ptx(self) -> str:
+        """The opcode without the qualifiers that descriptors do not see."""
+        words = ["tcgen05.mma", *(["ws"] * (self.form == WS)), *(["sp"] * self.sparse)]
+        group = PAIR if self.form == PAIR else "cta_group::1"
+        return ".".join([*words, group, f"kind::{self.kind.name}"])
+
+    @property
+    def ctas(self) -> int:
+        """CTAs that hold the operands together."""
+        return 2 if self.form == PAIR else 1
+
+
+def issued(text: object, field: str = "instruction") -> Issued:
+    """A tcgen05.mma from its PTX text; LayoutError says what is missing."""
+    found = _TEXT.search(text) if isinstance(text, str) else None
+    words = re.findall(r"[\w:]+", found[1].lower()) if found else []
+    kinds = [word for word in words if word.startswith("kind::")]
+    if not kinds:
+        raise LayoutError("bad_instruction", f"'{shown(text, 80)}' is no tcgen05.mma of some kind.", HINT, field)
+    try:
+        row = idesc.kind(kinds[0])
+        group = next((word.rpartition(":")[2] for word in words if word.startswith("cta_group::")), "1")
+        return Issued(row, idesc.form_of(group, int("ws" in words)), "sp" in words)
+    except LayoutError as error:
+        raise error.at(field, "bad_instruction") from None
+
+
+def view(by: Issued, given: Idesc, operand: str, major: str = "") -> View:
+    """How operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
+
+    LayoutError where the instruction descriptor is illegal for this opcode, or says another major.
+    """
+    wrong = idesc.problems(given) or idesc.of_form(given, by.form)
+    if wrong:
+        raise LayoutError("bad_idesc", wrong[0].message, f"Under {by.ptx}. See {wrong[0].source}.", "idesc")
+    if given.sparse != by.sparse:
+        says = f"The instruction descriptor says {'sparse' if given.sparse else 'dense'}; the opcode does not."
+        raise LayoutError("bad_idesc", says, "Bit 2 must be 1 with .sp, and 0 without.", "idesc")
+    said = given.said(f"transpose_{operand}")
+    if major and major != said:
+        bit = given.kind.part(f"transpose_{operand}").field.low
+        says = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {said}-major."
+        raise LayoutError("bad_major", says, f"Its bit {bit} is {given.word >> bit & 1}.", "major")
+    k = given.k // 2 if operand == "a" and given.sparse else given.k
+    rows = (given.m if operand == "a" else given.n) // by.ctas
+    return View(rows, k, given.kind.element_bits, said, TCGEN05)

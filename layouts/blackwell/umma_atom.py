@@ -1,0 +1,167 @@
+"""One UMMA atom of CuTe: a tcgen05.mma with its instruction descriptor, and where A comes from.
+
+The instruction is a row of layouts/ptx/table/umma.py with its descriptor bound (layouts/blackwell/bound.py); names
+stand in layouts/ptx/table/umma_atoms.py. Documented; nothing here has run on this hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lanescope.blackwell import bound
+from lanescope.blackwell.bound import Bound
+from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.kind import Kind
+from lanescope.blackwell.tmem import Mma
+from lanescope.blackwell.umma import Issued
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
+from lanescope.ptx.table.umma import VECTORS
+from lanescope.ptx.table.umma_atoms import ONLY_M, PAIRED, ROWS, STEPS, TENSOR, AtomRow
+
+
+@dataclass(frozen=True, slots=True)
+class UmmaAtom:
+    """bound: the instruction with its descriptor; tensor_a: A in tensor memory, not in shared; scaled_d: CUTLASS's
+    _SCALED atoms, which scale D before they add to it.
+    """
+
+    bound: Bound
+    tensor_a: bool = False
+    scaled_d: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tensor_a and self.major("a") == "MN":
+            says = "A is MN-major, but it comes from tensor memory, where it is K-major."
+            raise LayoutError("bad_major", says, "Give A as K-major, or take it from shared memory.", "atom")
+
+    @property
+    def word(self) -> Idesc:
+        return self.bound.word
+
+    @property
+    def mma(self) -> Mma:
+        """The product as tensor memory sees it."""
+        return self.bound.mma
+
+    @property
+    def issued(self) -> Issued:
+        return bound.opcode_of(self.bound)
+
+    @property
+    def ctas(self) -> int:
+        """CTAs that issue it together: CuTe's ThrID."""
+        return self.mma.ctas
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M and N of both CTAs, K."""
+        return self.word.m, self.word.n, self.word.k
+
+    def major(self, operand: str) -> str:
+        """K or MN, of operand a or b."""
+        return self.word.said(f"transpose_{operand}")
+
+    @property
+    def element_bits(self) -> int:
+        """Bits an element of A or B takes where it is stored."""
+        return self.word.kind.element_bits
+
+    @property
+    def stored_k(self) -> int:
+        """Elements of A's K that are stored: half of a sparse A's."""
+        return self.word.k // 2 if self.word.sparse else self.word.k
+
+    @property
+    def factors(self) -> str:
+        """1X, 2X or 4X; "" without block scaling."""
+        issue = self.bound.family.issue
+        return issue.factors if issue else ""
+
+    @property
+    def block(self) -> int:
+        """Elements of K that share a scale factor; 0 without them."""
+        return BLOCKS[self.factors] * (2 if self.word.sparse else 1) if self.factors else 0
+
+    @property
+    def named(self) -> tuple[AtomRow, str] | None:
+        """CUTLASS's row of it and what stands behind its stem; None where CUTLASS has no such atom."""
+        if self.mma.form == WS:
+            return None
+        for row, ending in _endings():
+            sparse, tensor = "SPARSE" in ending, ending.startswith(TENSOR)
+            fits = (sparse, tensor, "SCALED" in ending) == (self.word.sparse, self.tensor_a, self.scaled_d)
+            whole = row.k or self.mma.kind.k * (2 if sparse else 1)
+            kind = row.kinds.get(self.block if 0 not in row.kinds else 0)
+            if fits and kind == self.mma.kind.name and whole == self.word.k and not narrower(self, ending):
+                return row, ending
+        return None
+
+
+THIN_K = 96  # of the 4-bit kinds on sm_103a
+BLOCKS = {"1X": 32, "2X": 32, "4X": 16}  # elements of a dense K that share a factor
+
+
+def _endings() -> Iterator[tuple[AtomRow, str]]:
+    return ((row, ending) for row in ROWS for ending in row.endings)
+
+
+def made(
+    kind: Kind,
+    form: str,
+    wish: Mapping[str, object],
+    sparse: bool = False,
+    tensor_a: bool = False,
+    factors: str = "",
+    scaled_d: bool = False,
+) -> UmmaAtom:
+    """The atom of a kind. wish: fields of the instruction descriptor; factors: its scale vector, the kind's first where
+    it is empty. LayoutError names what is illegal.
+    """
+    vector = ""
+    if kind.scaled:
+        wanted = factors or next(iter(kind.scaled))
+        vector = next((text for text, own in reversed(VECTORS[kind.name].items()) if own == wanted), "")
+        if not vector:
+            allowed = ", ".join(kind.scaled)
+            says = f"kind::{kind.name} has no scale_vec::{wanted}."
+            raise LayoutError("bad_scale_vec", says, f"Allowed: {allowed}.", "atom")
+        vector = f".block_scale{vector}"
+    found = catalog.find(Issued(kind, form, sparse).ptx + vector)
+    return UmmaAtom(bound.bind_wish(found, wish), tensor_a, scaled_d)
+
+
+def narrower(atom: UmmaAtom, ending: str) -> str:
+    """Why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" where it has."""
+    m, n, _ = atom.shape
+    kind, pair = atom.mma.kind.name, atom.mma.form == PAIR
+    only = ONLY_M.get((kind, pair))
+    if only and m != only:
+        return f"CUTLASS's atom of a pair has M {only} alone; M is {m}."
+    family = ending.removesuffix("_SCALED")
+    for name, rows in (("", 0), ("", m), (kind, 0), (kind, m)):
+        step = STEPS.get((name, family, pair, rows))
+        if step and n % step:
+            return f"CUTLASS's {family} atom takes N in steps of {step} here; N is {n}."
+    return ""
+
+
+def fitting(ctas: int, m: int, n: int, k: int) -> list[Issued]:
+    """Every kind, dense or sparse, that has an MMA of these sizes on so many CTAs."""
+    form = PAIR if ctas > 1 else ALONE
+    return [
+        Issued(kind, form, sparse)
+        for kind in KINDS
+        for sparse in (False, True)
+        if (sizes := kind.sizes.get((form, sparse)))
+        and (k == kind.k * (2 if sparse else 1) or (k == THIN_K and kind.has("k") and not sparse))
+        and m in sizes.m
+        and n in sizes.n
+    ]
+
+
+def stem(row: AtomRow, ending: str, pair: bool) -> str:
+    """CUTLASS's name without its arguments: SM100_MMA_F16BF16_2x1SM_SS."""
+    return "_".join([row.stem, *([PAIRED] if pair else []), ending])

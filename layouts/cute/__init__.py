@@ -1,0 +1,1 @@
+"""CuTe: tuples, layouts, their algebra, and both as text."""

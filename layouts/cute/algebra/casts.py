@@ -1,0 +1,150 @@
+"""The same layout in elements of another width, under another shape, or sliced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import gcd
+
+from lanescope.cute.algebra.functions import (
+    ONE,
+    body,
+    composition,
+    layout,
+    refused,
+)
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import (
+    Nested,
+    depth,
+    index,
+    leaves,
+    rank,
+    size,
+    spelled,
+)
+from lanescope.errors import LayoutError
+from lanescope.shared.swizzle import Swizzle
+
+
+def _each(one: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLayout:
+    """act on every (size, stride)."""
+
+    def walk(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
+        if isinstance(shape, int):
+            return act(shape, stride)
+        found = [walk(s, d) for s, d in zip(shape, stride, strict=True)]
+        return tuple(s for s, _ in found), tuple(d for _, d in found)
+
+    return CuteLayout(*walk(one.shape, one.stride))
+
+
+def upcast(one: CuteLayout, count: int) -> CuteLayout:
+    """The layout of elements `count` times as wide."""
+
+    def cast(n: int, d: int) -> tuple[int, int]:
+        if d == 0:
+            return n, d
+        if d % count and count % d:
+            raise refused(
+                f"upcast<{count}> of {one}: neither of {d} and {count} divides the other (CuTe:"
+                " Divisibility condition).",
+                f"Give strides that divide {count} or are multiples of it.",
+            )
+        return -(-n // -(-count // d)), -(-d // count)
+
+    made = _each(body(one), cast)
+    if one.offset % count:
+        raise refused(f"upcast<{count}> of {one}: {count} does not divide the offset.", "Give a multiple as offset.")
+    return replace(made, swizzle=_shifted(one.swizzle, count, -1), offset=one.offset // count)
+
+
+def downcast(one: CuteLayout, count: int) -> CuteLayout:
+    """The layout of `count` times as many elements, each as much narrower."""
+    if 1 not in leaves(one.stride) and count > 1:
+        raise refused(f"downcast<{count}> of {one}: no mode has stride 1.", "Downcast requires adjacent elements.")
+    made = _each(body(one), lambda n, d: (n * count, d) if d == 1 else (n, d * count))
+    return replace(made, swizzle=_shifted(one.swizzle, count, 1), offset=one.offset * count)
+
+
+def _shifted(swizzle: Swizzle | None, count: int, way: int) -> Swizzle | None:
+    """A swizzle that counts in units `count` times as large (way −1) or small (1)."""
+    if swizzle is None or count == 1:
+        return swizzle
+    if count & (count - 1):
+        raise refused(f"{swizzle} cannot count in units of {count}.", "A power of two.")
+    base = swizzle.base + way * (count.bit_length() - 1)
+    return Swizzle(max(swizzle.bits + min(base, 0), 0), max(base, 0), swizzle.shift)
+
+
+def recast(one: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
+    """The layout of the same storage in elements of another width."""
+    common = gcd(old_bits, new_bits)
+    up, down = new_bits // common, old_bits // common
+    made = upcast(one, up) if up > 1 else one
+    return downcast(made, down) if down > 1 else made
+
+
+def with_shape(one: CuteLayout, shape: Nested) -> CuteLayout:
+    """The same indices under another shape: one ∘ (shape)."""
+    return composition(one, layout(shape))
+
+
+def sliced(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
+    """(layout of the modes at underscores, index of the rest) for a coordinate with None at the underscores. Behind a
+    swizzle the index stays the layout's offset, and the second is 0.
+    """
+
+    def pick(c: Nested, nested: Nested) -> tuple[Nested, ...]:
+        if c is None:
+            return (nested,)
+        if isinstance(c, tuple):
+            if rank(nested) != len(c) or isinstance(nested, int):
+                raise refused(
+                    f"The coordinate {said(coord)} does not fit {one}: {said(c)} stands for {spelled(nested)}.",
+                    f"Give a coordinate nested as {spelled(one.shape)}, or an int for a whole mode.",
+                )
+            return tuple(kept for part, item in zip(c, nested, strict=True) for kept in pick(part, item))
+        return ()
+
+    shape, stride = pick(coord, one.shape), pick(coord, one.stride)
+    at = index(_zeroed(coord), one.shape, one.stride)
+    rest = CuteLayout(shape, stride) if shape else ONE
+    if coord is None:
+        rest = body(one)
+    if one.swizzle:
+        return replace(rest, swizzle=one.swizzle, offset=one.offset + at, unit_bits=one.unit_bits), 0
+    return rest, one.offset + at
+
+
+def inside(coord: Nested, shape: Nested) -> None:
+    """LayoutError for a coordinate that a shape has not: CuTe itself would go on past the end."""
+    if isinstance(coord, tuple):
+        if isinstance(shape, int) or len(coord) != len(shape):
+            raise LayoutError(
+                "bad_coordinate", f"{said(coord)} is no coordinate of the shape {spelled(shape)}.",
+                f"One nested as {spelled(shape)}, an int for a whole mode, _ for a mode that stays.", "coord",
+            )  # fmt: skip
+        for part, mode in zip(coord, shape, strict=True):
+            inside(part, mode)
+    elif coord is not None and coord >= size(shape):
+        raise LayoutError(
+            "bad_coordinate", f"{coord} is past the end of a mode of size {size(shape)}.",
+            f"From 0 to {size(shape) - 1}, or _ for the whole mode.", "coord",
+        )  # fmt: skip
+
+
+def _zeroed(coord: Nested) -> Nested:
+    return tuple(map(_zeroed, coord)) if isinstance(coord, tuple) else coord or 0
+
+
+def said(coord: Nested) -> str:
+    """A coordinate as CuTe prints it: `(3,_)`."""
+    return f"({','.join(map(said, coord))})" if isinstance(coord, tuple) else "_" if coord is None else str(coord)
+
+
+def flattened(one: CuteLayout) -> CuteLayout:
+    """Without nesting."""
+    if depth(one.shape) < 2:
+        return one
+    return replace(one, shape=tuple(leaves(one.shape)), stride=tuple(leaves(one.stride)))

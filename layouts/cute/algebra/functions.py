@@ -1,0 +1,347 @@
+"""Layouts made and taken apart: coalesce, filter, composition, complement and inverses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lanescope.cute import tuples
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import (
+    Nested,
+    compact,
+    compact_right,
+    coordinate,
+    leaves,
+    modes,
+    size,
+    spelled,
+    unwrapped,
+)
+from lanescope.errors import LayoutError
+
+Tiler = Any  # a CuteLayout, an int, None, or a tuple of Tilers
+ONE = CuteLayout(1, 0)
+MOST_CHECKED = 1 << 12  # indices of a layout whose inverse is tried out
+
+
+def layout(shape: Nested, stride: Nested = None) -> CuteLayout:
+    """shape:stride; without a stride compact column-major, as make_layout(shape)."""
+    return CuteLayout(shape, compact(shape) if stride is None else stride)
+
+
+def row_major(shape: Nested) -> CuteLayout:
+    """make_layout(shape, LayoutRight{})."""
+    return CuteLayout(shape, compact_right(shape))
+
+
+def joined(*parts: CuteLayout) -> CuteLayout:
+    """make_layout(a, b, …): each plain layout is a mode of the result."""
+    for part in parts:
+        plain(part, "make_layout")
+    return CuteLayout(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
+
+
+def body(one: CuteLayout) -> CuteLayout:
+    """The layout behind a swizzle and an offset."""
+    return CuteLayout(one.shape, one.stride)
+
+
+def spelled_tiler(tiler: Tiler) -> str:
+    """A tiler as CuTe prints it: `(32:1,_,(4,2):(1,8))`."""
+    if isinstance(tiler, tuple):
+        return f"({','.join(map(spelled_tiler, tiler))})"
+    return "_" if tiler is None else str(tiler)
+
+
+def tiler_size(tiler: Tiler) -> Nested:
+    """The sizes of a tiler's modes; None where a mode is the underscore."""
+    if isinstance(tiler, tuple):
+        return tuple(map(tiler_size, tiler))
+    return tiler if tiler is None or isinstance(tiler, int) else tiler.size
+
+
+def refused(message: str, hint: str) -> LayoutError:
+    return LayoutError("not_admissible", message, hint, "layout")
+
+
+def plain(one: CuteLayout, what: str) -> CuteLayout:
+    if one.swizzle or one.offset or one.unit_bits:
+        raise refused(
+            f"{what} of {one}: it is a ComposedLayout, not a layout.",
+            "Give the layout behind the swizzle and the offset; a swizzle may stand in front of the left operand only.",
+        )
+    return one
+
+
+def behind(one: CuteLayout, act: Callable[[CuteLayout], CuteLayout]) -> CuteLayout:
+    """An operation on the layout behind a swizzle and an offset, which stay in front of the result."""
+    made = act(body(one))
+    return replace(made, swizzle=one.swizzle, offset=one.offset, unit_bits=one.unit_bits)
+
+
+def by_mode(
+    one: CuteLayout, tiler: tuple[Tiler, ...], act: Callable[[CuteLayout, Tiler], CuteLayout], what: str, rest: bool
+) -> CuteLayout:
+    """act on each mode with its part of the tiler; rest: whether the modes behind stay."""
+    if len(tiler) > one.rank:
+        raise refused(
+            f"{what}: the tiler {spelled_tiler(tiler)} has {len(tiler)} modes, {one} has {one.rank}.",
+            "Give a tiler with at most as many modes as the layout.",
+        )
+    parts = [act(mode, part) for mode, part in zip(one.modes, tiler, strict=False)]
+    return joined(*parts, *(one.modes[len(tiler) :] if rest else ()))
+
+
+# coalesce and filter --------------------------------------------------------------------------------------------------
+
+
+def _merged(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLayout:
+    """Neighbours that continue one another as one mode, modes of size 1 dropped. endless: the function past the size
+    stays, too (CuTe's coalesce_x): the last mode is kept even where its size is 1.
+    """
+    out: list[tuple[int, int]] = []
+    if endless and pairs and pairs[-1][0] == 1:
+        pairs = [*pairs[:-1], (2, pairs[-1][1])]
+    for count, step in pairs:
+        if count == 1:
+            continue
+        if out and out[-1][0] * out[-1][1] == step:
+            out[-1] = (out[-1][0] * count, out[-1][1])
+        else:
+            out.append((count, step))
+    if not out:
+        return ONE
+    return CuteLayout(unwrapped(n for n, _ in out), unwrapped(d for _, d in out))
+
+
+def _pairs(one: CuteLayout) -> list[tuple[int, int]]:
+    return list(zip(leaves(one.shape), leaves(one.stride), strict=True))
+
+
+def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
+    """Fewest modes with the same index for every colexicographic coordinate; profile: a tuple whose ints say which
+    modes are coalesced each for itself.
+    """
+    if isinstance(profile, tuple):
+        return behind(one, lambda it: by_mode(it, profile, coalesce, "coalesce", True))
+    return behind(one, lambda it: _merged(_pairs(it)))
+
+
+def filtered(one: CuteLayout) -> CuteLayout:
+    """Without the modes of stride 0 and size 1 (CuTe's filter)."""
+    return behind(one, lambda it: _merged([(n, d) for n, d in _pairs(it) if d]))
+
+
+# composition ----------------------------------------------------------------------------------------------------------
+
+
+def composition(a: CuteLayout, b: Tiler) -> CuteLayout:
+    """A ∘ B: result(c) = A(B(c)), with B's profile. A tuple of tilers composes by mode; modes behind it are dropped."""
+    if b is None:
+        return a
+    if isinstance(b, tuple):
+        return behind(a, lambda it: by_mode(it, b, composition, "composition", False))
+    right = layout(b) if isinstance(b, int) else plain(b, "composition with a right operand")
+    return behind(a, lambda it: _composed(it, right))
+
+
+def _composed(a: CuteLayout, b: CuteLayout) -> CuteLayout:
+    flat = _merged(_pairs(a), endless=True)
+    left = list(zip(modes(flat.shape), modes(flat.stride), strict=True))
+
+    def each(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
+        if isinstance(shape, tuple):
+            found = [each(s, d) for s, d in zip(shape, stride, strict=True)]
+            return tuple(s for s, _ in found), tuple(d for _, d in found)
+        return _one(left, shape, stride, a, b)
+
+    made = CuteLayout(*each(b.shape, b.stride))
+    if any(n % d for n, _ in left for d in leaves(b.stride) if d) and b.size <= MOST_CHECKED:
+        _checked(a, b, made)
+    return made
+
+
+def _checked(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
+    """Modes of B that each compose with A may carry when added: CuTe does not see that."""
+    want = tuples.indices(b.indices(), a.shape, a.stride)
+    for at in np.flatnonzero(want != made.indices())[:1].tolist():
+        coord = coordinate(at, b.shape)
+        raise refused(
+            f"{a} ∘ {b} is not admissible: CuTe gives {made}, which at {spelled(coord)} is {made(at)}, but A(B(c)) ="
+            f" A({b(at)}) = {want[at]}. Modes of B that are admissible one by one carry into the next mode of A.",
+            "Give B strides that divide the sizes of A's modes.",
+        )
+
+
+def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout) -> tuple[Nested, Nested]:
+    """The coalesced modes of A that one mode count:step of B walks through."""
+    if step == 0:
+        return count, 0
+    if len(left) == 1:
+        return count, step * left[0][1]
+    rest, stride, out = count, step, []
+    for size_, step_ in left[:-1]:
+        if stride >= size_ and stride % size_:
+            raise refused(
+                f"{a} ∘ {b} is not admissible: the mode {count}:{step} steps by {stride} over a mode of size {size_}"
+                f" ({size_}:{step_}), and {size_} does not divide {stride} (CuTe's Stride Divisibility Condition).",
+                f"Give a stride that is smaller than {size_} or a multiple of it.",
+            )
+        runs = -(-size_ // stride)
+        if runs > 1 and rest > 1:
+            taken = min(runs, rest)
+            if rest % taken or (rest > taken and size_ % stride):
+                why = f"{taken} does not divide {rest}" if rest % taken else f"{stride} does not divide {size_}"
+                raise refused(
+                    f"{a} ∘ {b} is not admissible: the mode {count}:{step} takes {taken} steps of {stride} in the mode"
+                    f" {size_}:{step_} and goes on, but {why} (CuTe's Shape Divisibility Condition).",
+                    f"Give a size that is a divisor or a multiple of {taken}." if rest % taken
+                    else f"Give a stride that divides {size_}, or a size of at most {taken}.",
+                )  # fmt: skip
+            out.append((taken, stride * step_))
+            rest //= taken
+        stride = -(-stride // size_)
+    if rest > 1 or not out:
+        out.append((rest, stride * left[-1][1]))
+    return unwrapped(n for n, _ in out), unwrapped(d for _, d in out)
+
+
+# complement and inverses ----------------------------------------------------------------------------------------------
+
+
+def _sorted(one: CuteLayout) -> list[tuple[int, int, int]]:
+    """(stride, size, first coordinate it steps over) of the coalesced modes, smallest stride first."""
+    pairs = _pairs(_merged(_pairs(one)))
+    below = [1, *accumulate((n for n, _ in pairs), lambda x, y: x * y)]
+    return sorted((step, count, start) for (count, step), start in zip(pairs, below, strict=False))
+
+
+def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
+    """The layout of what `one` leaves out of `target` indices (its cosize when left out), in ascending order."""
+    plain(one, "complement")
+    own = filtered(one)
+    if target is None:
+        target = own.cosize
+    if own.stride == 0:
+        return _merged([(size(target), 1)])
+    out, reached = [], 1
+    for step, count, _ in _sorted(own):
+        if step < reached:
+            raise refused(
+                f"complement of {one}: the mode {count}:{step} begins at {step}, inside the {reached} indices that the"
+                " modes below it span (CuTe: Non-injective Layout detected in complement).",
+                "Give a layout in which every stride is at least the span of the modes below it.",
+            )
+        out.append((step // reached, reached))
+        reached = step * count
+    out.append((size(_ceil_div(target, reached)), reached))
+    return _merged(out)
+
+
+def covered(one: CuteLayout) -> int:
+    """The least size that a layout and its complement map onto itself: what one tiler of a mode needs, gaps included.
+    CuTe's size of a tiler leaves its gaps out.
+
+    >>> covered(CuteLayout((4, 2, 4), (1, 32, 8))), covered(CuteLayout((4, 4, 2), (1, 8, 4)))
+    (64, 32)
+    """
+    return int(one.size * complement(one, one.cosize).size)
+
+
+def _ceil_div(a: Nested, b: int) -> Nested:
+    """CuTe's ceil_div of a shape by a number, which is folded over the modes."""
+    if isinstance(a, int):
+        return -(-a // b)
+    out = []
+    for mode in a:
+        out.append(_ceil_div(mode, b))
+        b = -(-b // size(mode))
+    return tuple(out)
+
+
+def right_inverse(one: CuteLayout) -> CuteLayout:
+    """R with one(R(i)) = i, as long as indices without a gap go on from 0."""
+    plain(one, "right_inverse")
+    out, reached = [(1, 0)], 1
+    for step, count, start in _sorted(one):
+        if step == reached:
+            out.append((count, start))
+            reached = step * count
+    return _merged(out)
+
+
+def left_inverse(one: CuteLayout) -> CuteLayout:
+    """L with L(one(i)) = i for an injective layout; where indices repeat, one(L(one(i))) = one(i)."""
+    plain(one, "left_inverse")
+    found = [row for row in _sorted(one) if row[0]]
+    shapes: list[int] = []
+    for step, count, _ in found:
+        if step % prod(shapes):
+            raise refused(
+                f"left_inverse of {one}: stride {step} of the mode {count}:{step} is not a multiple of {prod(shapes)}"
+                " (CuTe's Left inverse divisibility condition).",
+                "Give a layout in which every stride is a multiple of the next smaller one.",
+            )
+        shapes.append(step // prod(shapes))
+    last = found[-1][1] if found else _sorted(one)[-1][1]
+    made = _merged(list(zip([*shapes, last], [0, *(start for *_, start in found)], strict=True)))
+    if size(one.shape) <= MOST_CHECKED and not _leads_back(one, made):
+        raise refused(
+            f"{one} has no left inverse: CuTe gives {made}, which does not lead back, as modes of {one} overlap.",
+            "Give an injective layout: every stride at least the span of the modes below it.",
+        )
+    return made
+
+
+def _leads_back(one: CuteLayout, made: CuteLayout) -> bool:
+    """Whether one(made(i)) = i for every index of `one`."""
+    held = one.indices()
+    return np.array_equal(tuples.indices(tuples.indices(held, made.shape, made.stride), one.shape, one.stride), held)
+
+
+def distinct(one: CuteLayout) -> int:
+    """How many different indices a layout has.
+
+    >>> distinct(CuteLayout((4, 8), (1, 2))), distinct(CuteLayout((4, 8), (8, 0)))
+    (18, 4)
+    """
+    own = filtered(body(one))  # a swizzle is one to one
+    reached = 1
+    for step, count in sorted(zip(leaves(own.stride), leaves(own.shape), strict=True)):
+        if step < reached:
+            break
+        reached += (count - 1) * step
+    else:
+        return own.size
+    index = own.indices()
+    if own.cosize > 16 * own.size:
+        return int(np.unique(index).size)
+    met = np.zeros(own.cosize, dtype=np.bool_)
+    met[index] = True
+    return int(np.count_nonzero(met))
+
+
+def nullspace(one: CuteLayout) -> CuteLayout:
+    """The coordinates that all give index 0: the modes of stride 0."""
+    starts = compact(tuple(leaves(one.shape)))
+    found = [(n, start) for (n, d), start in zip(_pairs(one), starts, strict=True) if d == 0]
+    return CuteLayout(unwrapped(n for n, _ in found), unwrapped(d for _, d in found)) if found else ONE
+
+
+def max_common_layout(a: CuteLayout, b: CuteLayout) -> CuteLayout:
+    """The most elements that are contiguous from 0 in both layouts: R with a(R(i)) = b(R(i)) = i."""
+    inverse = right_inverse(b)
+    common = coalesce(composition(a, inverse)).modes[0]
+    return composition(inverse, common) if common.stride == 1 else ONE
+
+
+def max_common_vector(a: CuteLayout, b: CuteLayout) -> int:
+    """How many elements are contiguous from 0 in both layouts."""
+    common = coalesce(composition(a, right_inverse(b))).modes[0]
+    return common.size if common.stride == 1 else 1

@@ -1,0 +1,204 @@
+"""CuTe's operations as a table: the arguments of each, what computes it and what says it; and one of them called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lanescope.cute import algebra, tuples
+from lanescope.cute.calls import sentences
+from lanescope.cute.calls.fits import with_fit
+from lanescope.cute.calls.sentences import Value, written
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+
+MOST_SIZE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation. text: as it is called, arguments written out; result: None where it is refused, with error; parts:
+    the steps that CuTe makes of it; name: what it is assigned to.
+    """
+
+    op: str
+    text: str
+    operands: tuple[Value, ...]
+    result: Value
+    says: str
+    error: LayoutError | None = None
+    parts: tuple[Step, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation: how many arguments it takes, its first and second by kind, what computes it, what says it."""
+
+    least: int
+    most: int
+    act: Callable[..., Value]
+    says: Callable[..., str]
+    parts: Callable[..., Sequence[tuple[str, tuple[Value, ...]]]] | None = None
+    signature: str = ""
+
+
+def _logical_divide_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
+    if isinstance(tiler, tuple) or tiler is None:
+        return []
+    tile = algebra.layout(tiler) if isinstance(tiler, int) else tiler
+    rest = algebra.complement(tile, algebra.coalesce(algebra.body(a)).shape)
+    return [
+        ("complement", (tile, algebra.coalesce(algebra.body(a)).shape)),
+        ("composition", (a, algebra.joined(tile, rest))),
+    ]
+
+
+def _logical_product_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
+    if isinstance(tiler, tuple) or tiler is None or a.swizzle or a.offset:
+        return []
+    tile = algebra.layout(tiler) if isinstance(tiler, int) else tiler
+    free = algebra.complement(a, a.size * tile.cosize)
+    return [("complement", (a, a.size * tile.cosize)), ("composition", (free, tile))]
+
+
+def _first(name: str) -> Callable[..., Sequence[tuple[str, tuple[Value, ...]]]]:
+    return lambda a, tiler: [(name, (a, tiler))]
+
+
+def _grouped(word: str, of: str) -> Op:
+    act = getattr(algebra, f"{word}_{of}")
+    return Op(2, 2, act, sentences.of_regrouped(word, of), _first(f"logical_{of}"), "(layout, tiler)")
+
+
+OPS: dict[str, Op] = {
+    "composition": Op(2, 2, algebra.composition, sentences.of_composition, None, "(layout, layout or tiler)"),
+    "complement": Op(
+        1, 2, lambda a, target=None: algebra.complement(a, target.shape if isinstance(target, CuteLayout) else target),
+        lambda a, *rest: sentences.of_complement(a, rest[0] if len(rest) > 1 else None, rest[-1]), None,
+        "(layout, size or shape)",
+    ),
+    "coalesce": Op(
+        1, 2, algebra.coalesce,
+        lambda a, *rest: sentences.of_coalesce(a, rest[0] if len(rest) > 1 else None, rest[-1]), None,
+        "(layout, profile)",
+    ),
+    "filter": Op(1, 1, algebra.filtered, lambda *_: "Modes of stride 0 and of size 1 go.", None, "(layout)"),
+    "flatten": Op(1, 1, algebra.flattened, lambda *_: "The same modes without nesting.", None, "(layout)"),
+    "logical_divide": Op(2, 2, algebra.logical_divide, sentences.of_divide, _logical_divide_parts, "(layout, tiler)"),
+    "logical_product": Op(
+        2, 2, algebra.logical_product, sentences.of_product, _logical_product_parts, "(layout, tiler)"
+    ),
+    "blocked_product": Op(2, 2, algebra.blocked_product, sentences.of_blocked, None, "(block, tiler)"),
+    "raked_product": Op(2, 2, algebra.raked_product, sentences.of_raked, None, "(block, tiler)"),
+    "right_inverse": Op(1, 1, algebra.right_inverse, sentences.of_right_inverse, None, "(layout)"),
+    "left_inverse": Op(1, 1, algebra.left_inverse, sentences.of_left_inverse, None, "(layout)"),
+    "nullspace": Op(1, 1, algebra.nullspace, lambda *_: "The coordinates that all give index 0.", None, "(layout)"),
+    "max_common_layout": Op(
+        2, 2, algebra.max_common_layout, lambda *_: "The most elements contiguous from 0 in both.", None, "(a, b)"
+    ),
+    "max_common_vector": Op(
+        2, 2, algebra.max_common_vector, lambda *_: "How many elements are contiguous from 0 in both.", None, "(a, b)"
+    ),
+    "upcast": Op(2, 2, algebra.upcast, lambda a, n, _: f"Elements {n} times as wide.", None, "<n>(layout)"),
+    "downcast": Op(2, 2, algebra.downcast, lambda a, n, _: f"Elements a {n}th as wide.", None, "<n>(layout)"),
+    "with_shape": Op(
+        2, 2, algebra.with_shape, lambda *_: "The same indices, with coordinates of another shape.", None,
+        "(layout, shape)",
+    ),
+    "tile_to_shape": Op(
+        2, 3, algebra.tile_to_shape, lambda *_: "The block repeated until it has the shape.", None,
+        "(block, shape, order)",
+    ),
+    "size": Op(1, 1, lambda a: a.size, lambda *_: "The number of coordinates.", None, "(layout)"),
+    "cosize": Op(1, 1, lambda a: a.cosize, lambda *_: "One more than the greatest index.", None, "(layout)"),
+    "rank": Op(1, 1, lambda a: a.rank, lambda *_: "The number of modes.", None, "(layout)"),
+    "depth": Op(1, 1, lambda a: tuples.depth(a.shape), lambda *_: "How deep the modes are nested.", None, "(layout)"),
+    "shape": Op(1, 1, lambda a: a.shape, lambda *_: "Its sizes.", None, "(layout)"),
+    "stride": Op(1, 1, lambda a: a.stride, lambda *_: "Its steps.", None, "(layout)"),
+}  # fmt: skip
+OPS |= {f"{word}_{of}": _grouped(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")}
+ALIASES = {"inverse": "right_inverse", "compose": "composition", "divide": "logical_divide"}
+NUMBERS = {"upcast", "downcast"}  # whose second argument is a number
+ORDERED = ("tile_to_shape", 2)  # the argument that orders modes, as Step<_0,_1> and Step<_2,_1> do
+SHAPES = {"complement", "coalesce", "with_shape", "tile_to_shape"}  # whose further arguments are sizes
+PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_vector"}  # of two layouts
+
+
+def called(op: str, given: Sequence[Value]) -> Step:
+    """One operation on values; a refusal is a step with its error."""
+    row = OPS[op]
+    text = f"{op}({', '.join(map(written, given))})"
+    try:
+        values = _checked(op, row, given)
+        made = row.act(*values)
+    except LayoutError as error:
+        return Step(op, text, tuple(given), None, "", with_fit(op, given, row.act, error.at("expression")))
+    parts = tuple(called(name, args) for name, args in (row.parts(*values) if row.parts else ()))
+    return Step(op, text, tuple(values), made, row.says(*values, made), None, parts)
+
+
+def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
+    """Arguments of the right kinds and of a size that is worked out; a shape is a layout of compact strides."""
+    takes = f"{op}{row.signature}"
+    if not row.least <= len(given) <= row.most:
+        raise LayoutError("bad_cute", f"{op} has {len(given)} arguments.", f"{takes}.", "expression")
+    values = list(given)
+    for at, value in enumerate(values):
+        layout_due = at == 0 or op in PAIRS
+        if layout_due and isinstance(value, int | tuple) and is_shape(value):
+            values[at] = value = algebra.layout(value)
+        right = (
+            isinstance(value, CuteLayout)
+            if layout_due
+            else (
+                isinstance(value, int) and value > 0
+                if op in NUMBERS
+                else _is_order(value)
+                if (op, at) == ORDERED
+                else is_shape(value) or (isinstance(value, CuteLayout) and op == "coalesce")
+                if op in SHAPES
+                else _is_tiler(value)
+            )
+        )
+        if not right:
+            sizes = "an order of modes" if (op, at) == ORDERED else "sizes"
+            what = "a layout" if layout_due else "a number" if op in NUMBERS else sizes if op in SHAPES else "a tiler"
+            raise LayoutError(
+                "bad_cute", f"Argument {at + 1} of {op} is {shown(written(value), 60)}, not {what}.", f"{takes}.",
+                "expression",
+            )  # fmt: skip
+        for one in _layouts(value):
+            if one.size > MOST_SIZE:
+                raise LayoutError(
+                    "too_large",
+                    f"{shown(str(one), 60)} has {one.size} elements.",
+                    f"At most {MOST_SIZE}.",
+                    "expression",
+                )
+    return values
+
+
+def _layouts(value: Value) -> list[CuteLayout]:
+    if isinstance(value, tuple):
+        return [one for item in value for one in _layouts(item)]
+    return [value] if isinstance(value, CuteLayout) else []
+
+
+def is_shape(value: Value) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(map(is_shape, value))
+    return isinstance(value, int) and value > 0
+
+
+def _is_order(value: Value) -> bool:
+    """Whether a value ranks modes: the least number is first, from 0 or from 1."""
+    return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
+
+
+def _is_tiler(value: Value) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(map(_is_tiler, value))
+    return value is None or isinstance(value, CuteLayout) or (isinstance(value, int) and value > 0)

@@ -1,0 +1,149 @@
+"""Copy atoms of CuTe: which bits a thread gives the address of, and which it receives, made from the table's rows.
+
+    matrix_atom(find("ldmatrix.sync.aligned.m8n8.x4.shared.b16")).destination    (32,(32,4)):(32,(1,1024)) in bits
+
+A lane of ldmatrix gives the address of a row of 128 bits and receives fragments; stmatrix the other way round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import read_layout
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Place
+from lanescope.ptx.pattern import Pattern
+
+PLAIN = {"universal": (8, 16, 32, 64, 128), "cp.async": (32, 64, 128)}  # bits of one access
+HINT = "universal, cp.async, or ldmatrix and stmatrix as PTX or CUTLASS spells them."
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAtom:
+    """One copy atom: the bits of (thread, value) at source, destination and in the reference order (CuTe's SrcLayout,
+    DstLayout, RefLayout).
+
+    bits: of one access; instruction: of ldmatrix and stmatrix.
+    """
+
+    name: str
+    bits: int
+    source: CuteLayout
+    destination: CuteLayout
+    instruction: Instruction | None = None
+
+    @property
+    def reference(self) -> CuteLayout:
+        """The side that registers are on: a load's destination, else the source."""
+        return self.destination if self.loads else self.source
+
+    @property
+    def loads(self) -> bool:
+        return self.instruction is not None and self.instruction.family.loads
+
+    def values(self, element_bits: int) -> int:
+        """Elements of a thread's source in one access (CuTe's NumValSrc)."""
+        return max(1, self.source.modes[1].size // element_bits)
+
+
+def plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
+    """universal or cp.async; bits: of one access."""
+    width = element_bits if bits is None and name == "universal" else bits or 128
+    if width not in PLAIN[name] or width % element_bits:
+        raise LayoutError(
+            "bad_atom",
+            f"{name} of {width} bits moves no whole elements of {element_bits}."
+            if width % element_bits
+            else f"{name} moves no {width} bits at once.",
+            f"Allowed: {', '.join(str(n) for n in PLAIN[name] if n % element_bits == 0) or 'wider elements'}.",
+            "bits",
+        )
+    one = CuteLayout((1, width), (0, 1))
+    return CopyAtom(name, width, one, one)
+
+
+def widest_access(limit: int, element_bits: int, values: int) -> int:
+    """Return the bits of the widest access of at most `limit` that a thread's values fill.
+
+    >>> widest_access(128, 16, 8), widest_access(128, 16, 12)
+    (128, 64)
+    """
+    fits = (n for n in PLAIN["universal"] if n <= limit and not n % element_bits and not values * element_bits % n)
+    return max(fits, default=element_bits)
+
+
+def matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
+    """ldmatrix or stmatrix: fragments in registers, rows of matrices in shared memory."""
+    family, address = instruction.family, instruction.address
+    if family.memory is not Place.ROWS or address is None:
+        raise LayoutError("bad_atom", f"'{instruction.ptx}' is no copy atom.", f"Allowed: {HINT}", "atom")
+    data = instruction.operands["data"]
+    if family.unpacks:
+        raise LayoutError(
+            "bad_atom",
+            f"'{instruction.ptx}' widens its elements: source and destination differ in bits.",
+            "Give a form that moves elements as they are: .b16 or .b8.",
+            "atom",
+        )
+    element, (_, rows, cols) = data.element.bits, data.pattern.extents
+    if bits not in (None, cols * element):
+        raise LayoutError(
+            "bad_atom", f"{instruction.ptx} reads rows of {cols * element} bits.", "Leave bits out.", "bits"
+        )
+    order = Pattern(data.pattern.threads, data.pattern.values, data.pattern.coords[::-1])  # bits run along a row first
+    threads, values = read_layout(order.to_cute()).modes
+    in_bits = [CuteLayout(mode.shape, _scaled(mode.stride, element)) for mode in (threads, values)]
+    fragments = algebra.joined(
+        algebra.coalesce(in_bits[0]), algebra.coalesce(algebra.joined(CuteLayout(element, 1), in_bits[1]))
+    )
+    lanes, row_bits = address.threads, cols * element
+    in_rows = algebra.joined(
+        algebra.coalesce(CuteLayout((lanes, instruction.threads // lanes), (row_bits, 0))), CuteLayout(row_bits, 1)
+    )
+    assert rows * address.pattern.extents[0] == lanes  # a lane a row
+    sides = (in_rows, fragments) if family.loads else (fragments, in_rows)
+    return CopyAtom(instruction.ptx, row_bits, *sides, instruction)
+
+
+def _scaled(stride: Any, by: int) -> Any:
+    return stride * by if isinstance(stride, int) else tuple(_scaled(item, by) for item in stride)
+
+
+def printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits: int) -> tuple[str, ...]:
+    """The PTX of every ldmatrix or stmatrix that has these layouts (thread, value) → element, as print shows them;
+    universal where one thread moves its own values.
+    """
+    if source.rank != 2 or destination.rank != 2 or max(source.size, destination.size) > 1 << 12:
+        return ()
+    if source.modes[0].size == destination.modes[0].size == 1:
+        return ("universal",)
+    return tuple(
+        made.name
+        for made in _all()
+        if made.bits % element_bits == 0
+        and all(
+            _alike(algebra.upcast(one, element_bits), shown)
+            for one, shown in ((made.source, source), (made.destination, destination))
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _all() -> tuple[CopyAtom, ...]:
+    return tuple(
+        matrix_atom(i, None)
+        for i in catalog.instructions()
+        if i.family.memory is Place.ROWS and i.address is not None and not i.family.unpacks
+    )
+
+
+def _alike(one: CuteLayout, other: CuteLayout) -> bool:
+    sizes = [[mode.size for mode in it.modes] for it in (one, other)]
+    return sizes[0] == sizes[1] and np.array_equal(one.indices(), other.indices())

@@ -1,0 +1,206 @@
+"""CuTe layouts as text, as CuTe, its Python DSL and pycute print them, and as people copy them.
+
+    (8,64):(64,1)                                   shape:stride, nested alike
+    Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),_64):((_64,_512),_1)
+    S<3,4,3> o 0 o (8,64):(64,1)
+
+`_8` is 8; blanks mean nothing. A swizzle in front XORs the index; with smem_ptr it XORs the byte address, and the index
+counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> demands |S| ≥ B (cute/swizzle.hpp).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cute import tuples
+from lanescope.cute.tuples import Nested, congruent, leaves, spelled
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+from lanescope.shared.swizzle import Swizzle
+from lanescope.showing import Shown
+
+__all__ = ["CuteLayout", "Nested", "index", "leaves", "parse", "parse_cute", "read_swizzle", "spelled"]
+
+LONGEST = 4096  # characters
+DEEPEST = 32  # nested parentheses
+MOST = 2**31 - 1  # a size or stride: CuTe's are int
+HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)', with 'Sw<3,4,3> o' in front."
+_PREFIX = re.compile(
+    r"(?:(?:Swizzle|Sw|S)\s*<\s*(?P<bits>[0-9]{1,20})\s*,\s*(?P<base>[0-9]{1,20})\s*,\s*(?P<shift>-"
+    r"?[0-9]{1,20})\s*>\s*(?:o\s*|_(?=smem_ptr)))?"
+    r"(?:smem_ptr\s*\[?\s*(?P<unit>[0-9]{1,3})b\s*\]?\s*(?:\(\s*(?:unset|0x[0-9a-fA-F]{1,16})\s*\)\s*)?o\s*)?"
+    r"(?:_?(?P<offset>[0-9]{1,10})\s*o\s*)?"
+)
+_SWIZZLE = re.compile(r"(?:(?:Sw|Swizzle)\s*<)?\s*([0-9]{1,20})\s*,\s*([0-9]{1,20})\s*,\s*(-?[0-9]{1,20})\s*>?")
+_HALF = re.compile(r"[0-9(),]+")
+_SPLIT = re.compile(r"[0-9]\s+_?[0-9]")  # two numbers with nothing between
+_TOKEN = re.compile(r"[0-9]+|[(),]")
+
+
+@dataclass(frozen=True, slots=True)
+class CuteLayout(Shown):
+    """swizzle ∘ offset + (shape:stride). unit_bits: what smem_ptr says the index counts; the XOR is on the byte address
+    then.
+    """
+
+    shape: Nested
+    stride: Nested
+    swizzle: Swizzle | None = None
+    unit_bits: int | None = None
+    offset: int = 0
+
+    def __str__(self) -> str:
+        parts = [str(self.swizzle)] if self.swizzle else []
+        parts += (
+            [f"smem_ptr[{self.unit_bits}b](unset)"] if self.unit_bits else [str(self.offset)] if self.offset else []
+        )
+        return " o ".join([*parts, f"{spelled(self.shape)}:{spelled(self.stride)}"])
+
+    @property
+    def size(self) -> int:
+        return tuples.size(self.shape)
+
+    @property
+    def rank(self) -> int:
+        return tuples.rank(self.shape)
+
+    @property
+    def cosize(self) -> int:
+        """One more than the greatest index before any swizzle."""
+        ends = zip(leaves(self.shape), leaves(self.stride), strict=True)
+        return self.offset + 1 + sum((count - 1) * step for count, step in ends)
+
+    @property
+    def modes(self) -> tuple[CuteLayout, ...]:
+        """The plain layouts of the modes; a layout of one int has itself."""
+        pairs = zip(tuples.modes(self.shape), tuples.modes(self.stride), strict=True)
+        return tuple(CuteLayout(shape, stride) for shape, stride in pairs)
+
+    def __call__(self, *coord: Nested) -> int:
+        """The index at a coordinate: one number a mode, or one for all modes together."""
+        at = self.offset + tuples.index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
+        return self.swizzle(at) if self.swizzle else at
+
+    def indices(self) -> NDArray[np.int64]:
+        """The indices of all coordinates in colexicographic order: int64 [size]."""
+        out = np.full(1, self.offset, dtype=np.int64)
+        for count, step in zip(leaves(self.shape), leaves(self.stride), strict=True):
+            out = (np.arange(count, dtype=np.int64)[:, None] * step + out).reshape(-1)
+        return self.swizzle(out) if self.swizzle else out
+
+
+def parse(text: str, field: str = "layout") -> CuteLayout:
+    """A layout with all that may stand in front of it; LayoutError says which part cannot be read."""
+    if len(text) > LONGEST:
+        raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
+    text = text.strip()
+    if not text:
+        raise LayoutError("bad_cute", "The layout is empty.", HINT, field)
+    prefix = _PREFIX.match(text)
+    assert prefix is not None  # all its parts are optional
+    shape, stride = parse_cute(text[prefix.end() :], field, text)
+    swizzle, unit = None, prefix["unit"]
+    if prefix["bits"] is not None:
+        swizzle = _swizzle(int(prefix["bits"]), int(prefix["base"]), int(prefix["shift"]), field)
+    if unit is not None and int(unit) not in (1, 2, 4, 8, 16, 32, 64, 128):
+        raise LayoutError(
+            "bad_cute",
+            f"'{shown(text, 80)}' counts units of {unit} bits.",
+            "Allowed: 1, 2, 4, 8, 16, 32, 64, 128.",
+            field,
+        )
+    offset = int(prefix["offset"] or 0)
+    if offset > MOST or (offset and unit is not None):
+        raise LayoutError(
+            "bad_cute", f"'{shown(text, 80)}' has the offset {offset}.", "Give it as the base, in bytes.", field
+        )
+    return CuteLayout(shape, stride, swizzle, int(unit) if unit else None, offset)
+
+
+def read_swizzle(given: object, field: str = "swizzle") -> Swizzle:
+    """Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
+    match = _SWIZZLE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= LONGEST else None
+    if not match:
+        hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
+        raise LayoutError("unknown_swizzle", f"No swizzle '{shown(given)}'.", hint, field)
+    return _swizzle(int(match[1]), int(match[2]), int(match[3]), field)
+
+
+def _swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
+    if bits > abs(shift) or bits + base + abs(shift) > 32:
+        raise LayoutError(
+            "bad_cute",
+            f"Sw<{bits},{base},{shift}> is not a swizzle of 32-bit indices.",
+            "Sw<B,M,S> needs |S| ≥ B and B + M + |S| ≤ 32.",
+            field,
+        )
+    return Swizzle(bits, base, shift)
+
+
+def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nested]:
+    """`shape:stride` as two congruent nested tuples of ints; LayoutError names the part that cannot be read."""
+    told = shown(whole or text, 80)
+    if len(text) > LONGEST:
+        raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
+    halves = re.sub(r"\s|_(?=[0-9])", "", text).split(":")
+    if len(halves) != 2 or _SPLIT.search(text) or not all(_HALF.fullmatch(half) for half in halves):
+        raise LayoutError("bad_cute", f"'{told}' is not a CuTe layout.", HINT, field)
+    shape, stride = (_nested(told, half, field) for half in halves)
+    if not congruent(shape, stride):
+        raise LayoutError("bad_cute", f"Shape and stride of '{told}' are not nested alike.", HINT, field)
+    if 0 in leaves(shape):
+        raise LayoutError("bad_cute", f"'{told}' has a size of 0.", HINT, field)
+    return shape, stride
+
+
+def _nested(told: str, text: str, field: str) -> Nested:
+    """One int tuple, read with a stack: a number, or items between parentheses."""
+
+    def bad(why: str) -> LayoutError:
+        return LayoutError("bad_cute", f"'{told}' {why}.", HINT, field)
+
+    open_: list[list[Nested]] = [[]]
+    item_due = True
+    for token in _TOKEN.findall(text):
+        if item_due and token == "(":
+            open_.append([])
+            if len(open_) > DEEPEST:
+                raise bad(f"is nested deeper than {DEEPEST}")
+        elif item_due and token not in "),":
+            if len(token) > 10 or int(token) > MOST:
+                raise bad(f"has the number {shown(token)}, more than {MOST}")
+            open_[-1].append(int(token))
+            item_due = False
+        elif not item_due and token == "," and len(open_) > 1:
+            item_due = True
+        elif not item_due and token == ")" and len(open_) > 1:
+            done = tuple(open_.pop())
+            open_[-1].append(done)
+        elif not item_due and len(open_) == 1:
+            raise bad("goes on after its layout" if token != ")" else "has unbalanced parentheses")
+        else:
+            raise bad(
+                f"has '{token}' where a number or '(' is expected"
+                if item_due
+                else f"has '{token}' where ',' or ')' is expected"
+            )
+    if len(open_) > 1 or item_due:
+        raise bad("has unbalanced parentheses")
+    return open_[0][0]
+
+
+def index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
+    """CuTe's colexicographic coordinate to index of one mode, [(size, stride)]; the last digit takes the rest.
+    Broadcasts.
+    """
+    out = 0
+    for number, (size, step) in enumerate(modes):
+        digit = coordinate if number + 1 == len(modes) else coordinate % size
+        out = out + digit * step
+        coordinate = coordinate // size
+    return out

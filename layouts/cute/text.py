@@ -1,0 +1,378 @@
+"""CuTe values as people paste them: layouts, tilers, shapes and swizzles of C++, of the Python DSL, of pycute and as
+CuTe prints them.
+
+    (_8,_16):(_64,_1)                               printed
+    Layout<Shape<_4,_8>,Stride<_8,_1>>{}            C++ types; a missing stride is compact column-major
+    make_layout(make_shape(4, 8), LayoutRight{})    C++ calls
+    cute.make_layout((4, 8), stride=(8, 1))         the DSL; Layout((4, 8), (8, 1)) is pycute's
+    Tile<_32,Layout<Shape<_4,_2>,Stride<_1,_32>>,_> a tiler; so are (32:1,_,(4,2):(1,8)) and [32, None]
+    Sw<3,4,3> o 0 o (8,64):(64,1)                   and ComposedLayout<Swizzle<3,4,3>,_0,Layout<…>>
+
+`_8`, `8`, `Int<8>`, `C<2*4>` and `Int<8>{}` are 8; `_`, `Underscore`, `X` and `None` are the underscore. A name that
+stands for a number is refused: its value is not in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from lanescope.cute import algebra
+from lanescope.cute import layout as cute
+from lanescope.cute.layout import DEEPEST, LONGEST, MOST, CuteLayout
+from lanescope.cute.tuples import Nested, congruent, leaves, unlike
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+from lanescope.shared.swizzle import Swizzle
+
+HINT = "e.g. (4,8):(8,1), Layout<Shape<_4,_8>,Stride<_8,_1>> or make_layout((4, 8), stride=(8, 1))."
+_TOKEN = re.compile(
+    r"\s*(?:(smem_ptr\s*\[?\s*\d{1,3}b\s*\]?(?:\s*\([^()]*\))?)|([0-9][0-9']{0,24})|"
+    r"([A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*)|(.))"
+)
+_NAMED = re.compile(r"(?:.*(?:::|\.))?(\w+)\Z")
+_NUMBERS = {"Int", "C", "constant", "integral_constant", "Constant"}
+_TUPLES = {"Shape", "Stride", "Step", "Coord", "Tile", "tuple", "Tuple"} | {
+    f"make_{what}" for what in ("shape", "stride", "step", "coord", "tile", "tuple")
+}
+_UNDERSCORES = {"_", "Underscore", "X", "None"}
+_LEFT, _RIGHT = {"LayoutLeft", "GenColMajor"}, {"LayoutRight", "GenRowMajor"}
+_CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
+
+Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, or "left" and "right"
+
+
+class Reader:
+    """One text, read by recursive descent."""
+
+    tuples: tuple[str, ...] = ("(", "[")  # what opens a tuple
+
+    def __init__(self, text: str, field: str) -> None:
+        if len(text) > LONGEST:
+            raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
+        self.text, self.field, self.at, self.deep = text, field, 0, 0
+        self.tokens = [next(part for part in match.groups() if part) for match in _TOKEN.finditer(text.rstrip())]
+
+    def bad(self, why: str, hint: str = HINT) -> LayoutError:
+        return LayoutError("bad_cute", f"'{shown(self.text, 80)}' {why}.", hint, self.field)
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, token: str = "") -> str:
+        found = self.next
+        if token and found != token:
+            raise self.bad(f"has '{shown(found)}' where '{token}' is expected" if found else f"ends before a '{token}'")
+        self.at += 1
+        return found
+
+    def whole(self) -> Value:
+        if not self.tokens:
+            raise LayoutError("bad_cute", "The layout is empty.", HINT, self.field)
+        found = self.composed()
+        while self.next == ";":
+            self.take()
+        if self.next:
+            raise self.bad(f"goes on with '{shown(self.next)}' after its layout")
+        return found
+
+    def composed(self) -> Value:
+        """Values with `o` between them: a swizzle, an offset, a layout."""
+        parts: list[Value] = []
+        while True:
+            if self.next.startswith("smem_ptr"):
+                unit = re.search(r"(\d+)b", self.take())
+                parts.append(("unit", int(unit[1]) if unit else 8))
+            else:
+                parts.append(self.pair())
+            if self.next not in ("o", "∘"):
+                break
+            self.take()
+        if isinstance(parts[-1], tuple) and parts[-1][:1] == ("unit",):
+            raise self.bad("ends with a pointer, and no layout behind it")
+        if len(parts) == 1:
+            return parts[0]
+        made = self.as_layout(parts[-1])
+        for part in reversed(parts[:-1]):
+            made = self.in_front(part, made)
+        return made
+
+    def in_front(self, part: Value, made: CuteLayout) -> CuteLayout:
+        """swizzle ∘ layout or offset ∘ layout."""
+        if isinstance(part, Swizzle) and made.swizzle is None:
+            return replace(made, swizzle=part if part.bits else None)
+        if isinstance(part, int) and not made.offset and made.swizzle is None:
+            return replace(made, offset=part)
+        if isinstance(part, tuple) and part[:1] == ("unit",):
+            return replace(made, unit_bits=part[1])
+        raise self.bad("composes what CuTe prints in no layout", "Allowed: Sw<B,M,S> o offset o shape:stride.")
+
+    def pair(self) -> Value:
+        """One value, or shape:stride."""
+        found = self.value()
+        if self.next != ":":
+            return found
+        self.take()
+        stride = self.value()
+        return self.layout(found, stride)
+
+    def layout(self, shape: Value, stride: Value) -> CuteLayout:
+        if stride == "right" or stride == "left":
+            return algebra.row_major(self.ints(shape)) if stride == "right" else algebra.layout(self.ints(shape))
+        shape, stride = self.ints(shape), self.ints(stride)
+        if not congruent(shape, stride):
+            raise self.bad(
+                "has a shape and a stride that are not congruent, that is not nested alike:"
+                f" {shown(unlike(shape, stride), 80)}"
+            )
+        if 0 in leaves(shape):
+            raise self.bad("has a size of 0")
+        return CuteLayout(shape, stride)
+
+    def ints(self, value: Value) -> Nested:
+        if isinstance(value, bool) or not isinstance(value, int | tuple) or value == ():
+            what = "an underscore" if value is None else f"'{value}'"
+            raise self.bad(f"has {what} where a number or a tuple of numbers is expected")
+        return value if isinstance(value, int) else tuple(self.ints(item) for item in value)
+
+    def as_layout(self, value: Value) -> CuteLayout:
+        """A layout; a shape is one with compact column-major strides."""
+        return value if isinstance(value, CuteLayout) else self.layout(value, "left")
+
+    def value(self) -> Value:
+        self.deep += 1
+        if self.deep > DEEPEST * 2:
+            raise self.bad(f"is nested deeper than {DEEPEST}")
+        token = self.take()
+        if token in self.tuples:
+            found: Value = tuple(v for _, v in self.items(_CLOSE[token]))
+        elif re.fullmatch(r"_?[0-9][0-9']*", token):
+            found = self.number(token)
+        elif re.match(r"[A-Za-z_]", token):
+            found = self.named(token)
+        else:
+            raise self.bad(
+                f"has '{shown(token)}' where a value is expected" if token else "ends where a value is expected"
+            )
+        while self.next in ("{", "*") or (self.next == "(" and isinstance(found, CuteLayout | int)):
+            if self.next == "*":
+                self.take()
+                right = self.value()
+                if not (isinstance(found, int) and isinstance(right, int)):
+                    raise self.bad("multiplies what is no number")
+                found = self.number(str(found * right))
+            elif self.next == "(":
+                found = self.applied(found)
+            else:
+                self.take()
+                self.take("}")
+        self.deep -= 1
+        return found
+
+    def applied(self, found: Value) -> Value:
+        """What brackets behind a value mean: nothing, as in `Int<8>{}()`."""
+        self.take("(")
+        self.take(")")
+        return found
+
+    def number(self, token: str) -> int:
+        digits = token.lstrip("_").replace("'", "")
+        if len(digits) > 10 or int(digits) > MOST:
+            raise self.bad(f"has the number {shown(token)}, more than {MOST}")
+        return int(digits)
+
+    def items(self, close: str) -> list[tuple[str, Value]]:
+        """Values up to a closing bracket, each with its keyword or ""."""
+        out: list[tuple[str, Value]] = []
+        while self.next != close:
+            word = ""
+            if self.at + 1 < len(self.tokens) and self.tokens[self.at + 1] == "=":
+                word = self.take()
+                self.take("=")
+            out.append((word, self.composed()))
+            if not self.next:
+                raise self.bad(f"ends before a bracket is closed: '{close}' is expected")
+            if self.next != close:
+                self.take(",")
+        self.take(close)
+        return out
+
+    def named(self, token: str) -> Value:
+        """A name, and what stands between its brackets."""
+        name = (_NAMED.match(token) or ["", token])[1]
+        if name in _UNDERSCORES:
+            return None
+        if re.fullmatch(r"_\d+", name):
+            return self.number(name)
+        if name in _LEFT | _RIGHT:
+            return "left" if name in _LEFT else "right"
+        if name in ("Sw", "Swizzle", "S") and self.next == "<":
+            self.take("<")
+            return self.swizzle()
+        if self.next not in ("<", "(", "{"):
+            raise self.bad(
+                f"has the name '{shown(token)}': its value is not in the text", "Write the number in its place."
+            )
+        given: list[tuple[str, Value]] = []
+        opened = ""
+        while self.next in ("<", "(") and opened != "(":  # brackets behind the call are not its own
+            opened = self.take()
+            given += self.items(_CLOSE[opened])
+        values = [v for word, v in given if not word]
+        words = {word: v for word, v in given if word}
+        if name in _NUMBERS:
+            numbers = [v for v in values if isinstance(v, int)]
+            if len(numbers) != 1:
+                raise self.bad(f"has '{name}' without a number")
+            return numbers[0]
+        if name in _TUPLES:
+            return tuple(values)
+        if name in ("Layout", "make_layout", "make_ordered_layout", "ComposedLayout", "composition"):
+            return self.made(name, values, words)
+        if name == "make_composed_layout":
+            named = [words.get("inner"), words.get("offset", 0), words.get("outer")]
+            return self.made("ComposedLayout", named if words else values, {})
+        if name == "make_swizzle" and len(values) == 3:
+            return Swizzle(*(self.ints(v) for v in values))
+        raise self.bad(f"has '{shown(name)}', which is no CuTe layout, shape or swizzle")
+
+    def made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        if name == "make_ordered_layout":
+            shape, order = (*values, *words.values())[:2] if len(values) + len(words) == 2 else (None, None)
+            order = self.ints(order)
+            if isinstance(order, int) or any(isinstance(item, tuple) for item in order):
+                raise self.bad("orders modes that are nested")
+            return algebra.ordered(self.ints(shape), order)
+        if name in ("ComposedLayout", "composition") and any(isinstance(v, Swizzle) for v in values):
+            made = self.as_layout(values[-1])
+            for part in reversed(values[:-1]):
+                made = self.in_front(part, made)
+            return made
+        if name == "composition" and len(values) == 2:
+            return algebra.composition(self.as_layout(values[0]), values[1])
+        if len(values) > 1 and all(isinstance(v, CuteLayout) for v in values):
+            return algebra.joined(*values)
+        shape = values[0] if values else words.get("shape")
+        stride = words.get("stride", values[1] if len(values) > 1 else "left")
+        if isinstance(shape, CuteLayout) and len(values) == 1:
+            return shape
+        return self.layout(shape, stride)
+
+    def swizzle(self) -> Swizzle:
+        parts: list[str] = []
+        while self.next and self.next != ">":
+            parts.append(self.take())
+        self.take(">")
+        return cute.read_swizzle("".join(part.lstrip("_") for part in parts), self.field)
+
+
+def read(text: str, field: str = "layout") -> Value:
+    """Whatever a text spells: an int, None for the underscore, a tuple, a CuteLayout or a Swizzle. LayoutError
+    `bad_cute` says which part cannot be read.
+    """
+    return Reader(text, field).whole()
+
+
+def read_layout(text: str, field: str = "layout") -> CuteLayout:
+    """A layout with all that may stand in front of it; a shape alone has compact column-major strides.
+
+    >>> str(read_layout("Layout<Shape<_4,Int<8>>,Stride<_8,_1>>{}"))
+    '(4,8):(8,1)'
+    """
+    reader = Reader(text, field)
+    found = reader.whole()
+    if isinstance(found, Swizzle) or found is None or isinstance(found, str):
+        raise reader.bad("is no layout")
+    return reader.as_layout(found)
+
+
+def read_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
+    """A tiler: a layout, an int, None for the underscore, or a tuple of tilers.
+
+    >>> read_tiler("Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>>")
+    (32, None, CuteLayout(shape=(4, 2), stride=(1, 8), swizzle=None, unit_bits=None, offset=0))
+    """
+    reader = Reader(text, field)
+    found = reader.whole()
+    if isinstance(found, Swizzle | str) or 0 in _sizes(found):
+        raise reader.bad("is no tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8)).")
+    return found
+
+
+def _sizes(tiler: algebra.Tiler) -> list[int]:
+    if isinstance(tiler, tuple):
+        return [n for item in tiler for n in _sizes(item)]
+    return [] if tiler is None else [tiler] if isinstance(tiler, int) else [tiler.size]
+
+
+def read_coordinate(text: str, field: str = "coord") -> Nested:
+    """A coordinate: ints, tuples, and None for underscores."""
+    reader = Reader(text, field)
+    found = reader.whole()
+
+    def check(value: Value) -> None:
+        if isinstance(value, tuple):
+            for item in value:
+                check(item)
+        elif not (value is None or isinstance(value, int)):
+            raise reader.bad("is no coordinate", "e.g. (3,_) or (_,(1,_)).")
+
+    check(found)
+    return found
+
+
+# printing -------------------------------------------------------------------------------------------------------------
+
+
+def _ctype(nested: Nested, name: str) -> str:
+    """`Shape<_4,Shape<_2,_8>>`; an int is `_4`."""
+    return f"_{nested}" if isinstance(nested, int) else f"{name}<{','.join(_ctype(item, name) for item in nested)}>"
+
+
+def _constant(text: str) -> str:
+    """CuTe names _N only the numbers it has names for: others are Int<N>."""
+    return re.sub(r"_(\d+)", lambda m: m[0] if int(m[1]) in NAMED else f"Int<{m[1]}>", text)
+
+
+# CUTLASS 4.7, include/cute/numeric/integral_constant.hpp
+NAMED = {*range(11), 12, 16, 384, 512, 768, *range(24, 257, 8), *(1 << n for n in range(10, 20))}
+
+
+def cxx(one: CuteLayout) -> str:
+    """A layout as a C++ type: `Layout<Shape<_4,_8>,Stride<_8,_1>>`."""
+    plain = _constant(f"Layout<{_ctype(one.shape, 'Shape')},{_ctype(one.stride, 'Stride')}>")
+    if not one.swizzle and not one.offset:
+        return plain
+    xor = one.swizzle or Swizzle(0, 4, 3)
+    return f"ComposedLayout<Swizzle<{xor.bits},{xor.base},{xor.shift}>,{_constant(f'_{one.offset}')},{plain}>"
+
+
+def cxx_tiler(tiler: algebra.Tiler) -> str:
+    """A tiler as a C++ type: `Tile<_32,_,Layout<…>>`."""
+    if isinstance(tiler, tuple):
+        return f"Tile<{','.join(map(cxx_tiler, tiler))}>"
+    return "Underscore" if tiler is None else _constant(f"_{tiler}") if isinstance(tiler, int) else cxx(tiler)
+
+
+def _py(nested: Nested) -> str:
+    if isinstance(nested, int):
+        return str(nested)
+    return f"({', '.join(map(_py, nested))}{',' if len(nested) == 1 else ''})"
+
+
+def python(one: CuteLayout) -> str:
+    """A layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
+    plain = f"cute.make_layout({_py(one.shape)}, stride={_py(one.stride)})"
+    if not one.swizzle and not one.offset:
+        return plain
+    xor = one.swizzle or Swizzle(0, 4, 3)
+    swizzle = f"cute.make_swizzle({xor.bits}, {xor.base}, {xor.shift})"
+    return f"cute.make_composed_layout({swizzle}, {one.offset}, {plain})"
+
+
+def static(one: CuteLayout) -> str:
+    """A layout as CuTe prints static ones: `(_4,_8):(_8,_1)`."""
+    front, _, last = str(one).rpartition(" o ")
+    return (f"{front} o " if front else "") + re.sub(r"(\d+)", r"_\1", last)

@@ -1,0 +1,343 @@
+"""Constant C++ expressions, computed as C++ computes them: `evaluate("(uint64_t)1 << 62 | 0x100")`.
+
+Integers have C++'s types on a 64-bit CUDA host (int 32 bits, long and long long 64): literals take the type their
+spelling and suffix give (a leading 0 is octal, hex may become unsigned), narrow types are promoted, the usual
+arithmetic conversions apply, unsigned arithmetic wraps, precedence is C++'s. The result becomes 64 bits as an
+assignment to uint64_t makes it: a negative int is sign-extended. Nothing is executed.
+
+What C++ leaves undefined but compilers accept gets the value the device computes, and a warning with the word that
+64-bit arithmetic would have given: a 32-bit value shifted by 32 to 63 bits is what shl.b32 and shr make of it (PTX ISA
+9.1, 9.7.8.8: shift amounts are clamped to the width, so `1 << 62` is 0), signed overflow wraps.
+
+>>> evaluate("1ull << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100").word == 0x4000004000010100
+True
+>>> value = evaluate("1 << 62 | 0x100")
+>>> value.word, value.warnings[0].code, hex(value.warnings[0].word)
+(256, 'shifts_of_32_bits', '0x4000000000000100')
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lanescope.bits import hex_word
+from lanescope.cxx import integers as c_integers
+from lanescope.cxx.integers import BOOL, PYTHON, ULONG, IntegerType, type_named
+from lanescope.cxx.precedence import Climber
+from lanescope.cxx.sizes import size_of
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+
+LONGEST = 4096  # characters
+DEEPEST = 64  # nested parentheses and conditional operators
+ALLOWED = (
+    "Allowed: integers, + - * / % << >> & | ^ ~ ! && || ?: comparisons, parentheses, sizeof, casts to integer types."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a compiler accepts that is unlikely to be meant. word: what arithmetic in 64 bits throughout would have
+    given.
+
+    code: shifts_of_32_bits (bits were shifted out of a 32-bit value), sign_extended (bit 31 was set in an int, and bits
+    32 to 63 became copies of it), overflow_of_32_bits (a sum or product did not fit 32 bits).
+    """
+
+    code: str
+    message: str
+    word: int
+
+    @property
+    def text(self) -> str:
+        """The message with that word."""
+        return f"{self.message} In 64-bit arithmetic: {hex_word(self.word)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an expression gives when it is assigned to a uint64_t, the C++ type it had before, and what to look at."""
+
+    word: int
+    type: str
+    warnings: tuple[Note, ...] = ()
+
+
+_QUALIFIERS = {"const", "volatile", "constexpr", "static", "inline", "__device__", "__constant__", "auto"}
+
+_TOKEN = re.compile(
+    r"\s+|/\*.*?\*/|//[^\n]*"
+    r"|(?P<number>[0-9][0-9a-zA-Z_']*)|(?P<name>(?:::)?[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*)"
+    r"|(?P<op>\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){},;=])",
+    re.S,
+)
+
+
+class _Number(NamedTuple):
+    """A value of a type; wide: the same in 64 bits throughout, as if every literal had the suffix ull."""
+
+    value: int
+    kind: IntegerType
+    wide: int
+
+
+def evaluate(text: str, field: str = "descriptor", written: str = "") -> Value:
+    """The 64-bit word of a constant expression, or of a declaration `constexpr uint64_t desc = …;`. LayoutError says
+    what is not understood; it quotes `written`, where the caller has put values into that.
+    """
+    return _Reader(text, field, written or text).value()
+
+
+_WIDE = (1 << 64) - 1
+
+
+def _begins_type(word: str) -> bool:
+    """Whether a word can begin the name of an integer type."""
+    return type_named(word) is not None
+
+
+class _Reader(Climber[_Number]):
+    """Values are computed while they are read. `dead` counts operands that C++ does not evaluate."""
+
+    def __init__(self, text: str, field: str, written: str) -> None:
+        super().__init__(DEEPEST)
+        self.text, self.field, self.written = text, field, written
+        self.events: dict[str, str] = {}
+        self.dead = 0
+        self.tokens = self._tokens()
+
+    def _tokens(self) -> list[tuple[str, str]]:
+        if len(self.text) > LONGEST:
+            raise LayoutError(
+                "bad_word", f"The expression has {len(self.text)} characters.", f"At most {LONGEST}.", self.field
+            )
+        out, at = [], 0
+        while at < len(self.text):
+            match = _TOKEN.match(self.text, at)
+            if not match:
+                raise self.bad(f"'{self.text[at]}' has no meaning here")
+            at = match.end()
+            if match.lastgroup:
+                out.append((match.lastgroup, match[0]))
+        return out
+
+    def bad(self, why: str) -> LayoutError:
+        return LayoutError(
+            "bad_word",
+            f"'{shown(self.written, 80)}' is not a constant expression of integers: {why}.",
+            ALLOWED,
+            self.field,
+        )
+
+    # grammar
+
+    def value(self) -> Value:
+        declared = self._declaration()
+        found = self.conditional()
+        if self.peek() == ";":
+            self.take()
+        if self.peek():
+            raise self.bad(f"{self.here()} follows a complete expression")
+        if declared:
+            found = self._convert(found, declared)
+        word = found.value & _WIDE
+        notes = [Note(code, message, found.wide) for code, message in self.events.items()] if found.wide != word else []
+        return Value(word, found.kind.name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code))))
+
+    def _declaration(self) -> IntegerType | None:
+        """The type in front of `name =`, None where the text is an expression (or the type is auto)."""
+        equals = next((n for n, (_, token) in enumerate(self.tokens) if token == "="), None)
+        if equals is None:
+            return None
+        words = [token for kind, token in self.tokens[:equals] if kind == "name"]
+        if len(words) != equals or not words:
+            raise self.bad("'=' assigns to no name")
+        kept = [word for word in words[:-1] if word not in _QUALIFIERS]
+        kind = type_named(" ".join(kept)) if kept else None
+        if kept and kind is None:
+            raise self.bad(f"'{shown(' '.join(kept))}' is not an integer type")
+        self.at = equals + 1
+        return kind
+
+    def choose(self, condition: _Number) -> _Number:
+        chosen = condition.value != 0
+        arms = []
+        for live, closing in ((chosen, ":"), (not chosen, "")):
+            self.dead += not live
+            arms.append(self.conditional())
+            self.dead -= not live
+            if closing:
+                self.expect(closing)
+        return self._implicit(arms[0 if chosen else 1], c_integers.arms(arms[0].kind, arms[1].kind))
+
+    def right(self, op: str, left: _Number, least: int) -> _Number:
+        idle = (op == "&&" and not left.value) or (op == "||" and left.value != 0)
+        self.dead += bool(idle)
+        found = self.binary(least)
+        self.dead -= bool(idle)
+        return found
+
+    def unary(self) -> _Number:
+        prefixes: list[str | IntegerType] = []
+        while True:
+            cast = self._cast()
+            if cast:
+                prefixes.append(cast)
+            elif self.peek() in ("+", "-", "~", "!"):
+                prefixes.append(self.take())
+            else:
+                break
+        found = self.primary()
+        for prefix in reversed(prefixes):
+            found = self._convert(found, prefix) if isinstance(prefix, IntegerType) else self._sign(prefix, found)
+        return found
+
+    def primary(self) -> _Number:
+        if self.at >= len(self.tokens):
+            raise self.bad("a value is missing at the end")
+        group, token = self.tokens[self.at]
+        if token == "(":
+            return self.inside("(", ")")
+        if group == "number":
+            self.take()
+            return self._literal(token)
+        if group == "op":
+            raise self.bad(f"'{token}' stands where a value is expected")
+        self.take()
+        if token in ("true", "false"):
+            return _Number(int(token == "true"), BOOL, int(token == "true"))
+        if token == "static_cast":
+            self.expect("<")
+            kind = self._type_until(">")
+            return self._convert(self.inside("(", ")"), kind)
+        if token == "sizeof":
+            return self._sizeof()
+        kind_ = type_named(token)
+        if kind_ and self.peek() in ("(", "{"):
+            return self._convert(self.inside(self.peek(), ")" if self.peek() == "(" else "}"), kind_)
+        raise self.bad(f"'{shown(token)}' is a name without a value")
+
+    # types
+
+    def _cast(self) -> IntegerType | None:
+        """A parenthesised type, taken; None where the parenthesis holds a value."""
+        if self.peek() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
+            return None
+        first = self.peek(1)
+        if not (_begins_type(first) or first in ("const", "volatile")) or self.peek(2) in ("(", "{"):
+            return None
+        self.take()
+        return self._type_until(")")
+
+    def _type_until(self, closing: str) -> IntegerType:
+        words = []
+        while self.peek() and self.peek() != closing:
+            words.append(self.take())
+        kind = type_named(" ".join(words))
+        if kind is None:
+            raise self.bad(f"'{shown(' '.join(words))}' is not an integer type")
+        self.expect(closing)
+        return kind
+
+    def _sizeof(self) -> _Number:
+        self.expect("(")
+        words = []
+        while self.peek() and self.peek() != ")":
+            words.append(self.take())
+        size = size_of(" ".join(words)) if words[-1:] != ["*"] else size_of("uintptr_t")
+        if size is None:
+            raise self.bad(f"the size of '{shown(' '.join(words))}' is not known here")
+        self.expect(")")
+        return _Number(size.bytes, ULONG, size.bytes)
+
+    # values
+
+    def _literal(self, token: str) -> _Number:
+        read = c_integers.literal(token.replace("_", "'"))
+        if read is not None:
+            return _Number(read[0], read[1], read[0])
+        match = re.fullmatch(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)((?:[uU]|[lLzZ])*)", re.sub("['_]", "", token))
+        if match and re.fullmatch("0[0-7]*[89][0-9]*", match[1]):
+            raise self.bad(f"'{shown(token)}' begins with 0, which means octal in C++, and has a digit above 7")
+        if match and c_integers.literal(f"1{match[2]}") and not re.search("['_]{2}|['_]$", token):
+            raise self.bad(f"'{shown(token)}' does not fit 64 bits")
+        raise self.bad(f"'{shown(token)}' is not an integer")
+
+    def _convert(self, found: _Number, kind: IntegerType) -> _Number:
+        """An explicit conversion: one to 32 bits or fewer is meant to cut."""
+        value = kind.wrap(found.value)
+        return _Number(value, kind, found.wide if kind.bits >= 64 else value & _WIDE)
+
+    def _implicit(self, found: _Number, kind: IntegerType) -> _Number:
+        return _Number(kind.wrap(found.value), kind, found.wide)
+
+    def _sign(self, op: str, found: _Number) -> _Number:
+        made = c_integers.unary(op, found.value, found.kind)
+        assert made.value is not None
+        if op == "!":
+            return _Number(made.value, made.type, made.value)
+        return _Number(made.value, made.type, c_integers.unary(op, found.wide, PYTHON).exact & _WIDE)
+
+    def apply(self, op: str, left: _Number, right: _Number) -> _Number:
+        if op in ("<<", ">>"):
+            return self._shift(op, left, right)
+        made = c_integers.binary(op, left.value, left.kind, right.value, right.kind)
+        kind = made.type
+        if made.value is None:
+            if not self.dead:
+                raise self.bad("it divides by zero" if not right.value else made.undefined)
+            return _Number(0, kind, 0)
+        if kind == BOOL:
+            return _Number(made.value, kind, made.value)
+        if made.value != made.exact and kind.bits == 32 and (kind.signed or op in ("+", "*")):
+            a, b = kind.wrap(left.value), kind.wrap(right.value)
+            self._note("overflow_of_32_bits", f"{a} {op} {b}")
+        if op in ("/", "%"):
+            signed = kind.signed and (left.value < 0 or right.value < 0)
+            return _Number(made.value, kind, made.value & _WIDE if signed else self._wide(op, left, right))
+        return _Number(made.value, kind, self._wide(op, left, right))
+
+    def _wide(self, op: str, left: _Number, right: _Number) -> int:
+        """The same operation in 64 bits throughout."""
+        return (c_integers.binary(op, left.wide, ULONG, right.wide, ULONG).value or 0) & _WIDE
+
+    def _shift(self, op: str, left: _Number, right: _Number) -> _Number:
+        count = right.value
+        made = c_integers.shift(op, left.value, left.kind, count)
+        kind = made.type
+        if not 0 <= count < max(kind.bits, 64):
+            if not self.dead:
+                raise self.bad(f"a shift by {count} is undefined")
+            return _Number(0, kind, 0)
+        value = made.value or 0
+        if op == ">>":
+            if made.undefined:
+                self._note("shifts_of_32_bits", f"{left.value} >> {count}")
+            wide = left.value >> count if kind.signed and left.value < 0 else left.wide >> count
+            return _Number(value, kind, wide & _WIDE)
+        exact = left.value << count
+        if kind.bits == 32 and left.value > 0 and value != exact:
+            fits = exact >> 32 == 0
+            self._note("sign_extended" if fits else "shifts_of_32_bits", f"{left.value} << {count}")
+        return _Number(value, kind, left.wide << count & _WIDE)
+
+    def _note(self, code: str, what: str) -> None:
+        if not self.dead:
+            self.events.setdefault(code, _MESSAGES[code].format(what))
+
+
+_MESSAGES = {
+    "shifts_of_32_bits": (
+        "{} shifts a 32-bit value: the bits beyond bit 31 are lost. Make the left operand 64 bits wide, e.g. with the"
+        " suffix ull or a cast to uint64_t."
+    ),
+    "sign_extended": (
+        "{} sets bit 31 of an int; when it becomes 64 bits wide, bits 32 to 63 are copies of it. Make the left operand"
+        " 64 bits wide and unsigned."
+    ),
+    "overflow_of_32_bits": (
+        "{} does not fit 32 bits. Make an operand 64 bits wide, e.g. with the suffix ull or a cast to uint64_t."
+    ),
+}

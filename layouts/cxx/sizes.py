@@ -1,0 +1,92 @@
+"""sizeof and alignof of the types that kernels use, and the bits of their elements: C's integers, CUDA's vectors, and
+the element types of lanescope.ptx.dtypes under every name that code has for them.
+
+CUDA C++ Programming Guide 13.0, "Built-in Vector Types" (alignment); cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h,
+cuda_fp4.h (sizes of the packed types).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from lanescope.cxx.integers import type_named
+from lanescope.ptx.dtypes import DTYPES
+
+
+class Size(NamedTuple):
+    """Bytes of a type, and the multiple of bytes that its address is of."""
+
+    bytes: int
+    align: int
+
+
+# PTX's element type → the names that CUDA's headers, CUTLASS, PyTorch and plain C++ have for it
+_NAMED = {
+    "f16": "half __half half_t float16_t fp16 f16 nv_half __nv_half float16 Half",
+    "bf16": "bfloat16_t bf16 __nv_bfloat16 nv_bfloat16 hip_bfloat16 bfloat16 BFloat16 bhalf",
+    "f32": "float float32_t float32 fp32",
+    "tf32": "tfloat32_t tf32",
+    "f64": "double float64 float64_t fp64",
+    "e4m3": "__nv_fp8_e4m3 fp8e4m3 fp8_e4 float_e4m3_t float8_e4m3fn Float8_e4m3fn fp8_t e4m3 fp8_e4_t",
+    "e5m2": "__nv_fp8_e5m2 fp8e5m2 fp8_e5 float_e5m2_t float8_e5m2 Float8_e5m2 e5m2 fp8_e5_t",
+    "ue8m0": "__nv_fp8_e8m0 float_ue8m0_t",
+    "ue4m3": "float_ue4m3_t",
+    "e2m1": "float_e2m1_t __nv_fp4_e2m1",
+    "s4": "int4b_t int4_t",
+    "u4": "uint4b_t uint4_t",
+}
+# a packed type of CUDA's headers → (element, how many)
+_PACKED = {
+    **dict.fromkeys("half2 __half2 half_2".split(), ("f16", 2)),
+    **dict.fromkeys("__nv_bfloat162 nv_bfloat162 bf16_2".split(), ("bf16", 2)),
+    "uint128_t": ("f64", 2),
+}
+_VECTORS = (
+    ("char", 1), ("uchar", 1), ("short", 2), ("ushort", 2), ("int", 4), ("uint", 4), ("long", 8), ("ulong", 8),
+    ("longlong", 8), ("ulonglong", 8), ("float", 4), ("double", 8),
+)  # fmt: skip
+_MOST_ALIGNED = 16
+
+
+def _vectors() -> dict[str, Size]:
+    """char1 … double4, dim3 and the packed fp8, fp6 and fp4 types."""
+    out = {"dim3": Size(12, 4)}
+    for base, each in _VECTORS:
+        for count in (1, 2, 3, 4):
+            align = each if count in (1, 3) else min(each * count, _MOST_ALIGNED)
+            out[f"{base}{count}"] = Size(each * count, align)
+    for form in ("e4m3", "e5m2", "e8m0"):
+        out |= {f"__nv_fp8x2_{form}": Size(2, 2), f"__nv_fp8x4_{form}": Size(4, 4)}
+    for form in ("e2m3", "e3m2"):
+        out |= {f"__nv_fp6_{form}": Size(1, 1), f"__nv_fp6x2_{form}": Size(2, 2), f"__nv_fp6x4_{form}": Size(4, 4)}
+    return out | {"__nv_fp4x2_e2m1": Size(1, 1), "__nv_fp4x4_e2m1": Size(2, 2)}
+
+
+VECTORS = _vectors()
+# bits of the element types of kernels, and of the vectors that they move
+ELEMENT_BITS: dict[str, int] = {
+    **{name: DTYPES[ptx].bits for ptx, names in _NAMED.items() for name in names.split()},
+    **{name: DTYPES[ptx].bits * count for name, (ptx, count) in _PACKED.items()},
+    **{name: VECTORS[name].bytes * 8
+       for name in "float2 int2 uint2 long2 float4 int4 uint4 double2 ulonglong2".split()},
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def size_of(name: str) -> Size | None:
+    """Return sizeof and alignof of a type by its name; None for another.
+
+    >>> size_of("float4"), size_of("unsigned long long"), size_of("std::uint16_t"), size_of("float_e2m1_t").bytes
+    (Size(bytes=16, align=16), Size(bytes=8, align=8), Size(bytes=2, align=2), 1)
+    """
+    last = name.rpartition("::")[2]
+    whole = type_named(name)
+    if whole is not None:
+        return Size(whole.size, whole.size)
+    if last in VECTORS:
+        return VECTORS[last]
+    if last in ELEMENT_BITS:
+        each = max(ELEMENT_BITS[last] // 8, 1)
+        return Size(each, min(each, _MOST_ALIGNED))
+    return None

@@ -1,0 +1,212 @@
+"""One wrong descriptor to be explained: what was given, what would have been right, and what of it the
+hardware reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import BASE_OFFSET, Addresses, Descriptor, View, inert
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.reading import listed
+from lanescope.shared.storage import Storage
+from lanescope.shared.swizzle import Mode
+
+Amounts = Mapping[
+    str, int
+]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
+WORD = (1 << 64) - 1
+NAMES = {f.name: f.said for row in FORMATS for f in row.fields}
+
+
+def amounts(descriptor: Descriptor) -> dict[str, int]:
+    """What the fields of a descriptor say, in their units."""
+    return {f.name: f.get(descriptor.word) * f.unit for f in descriptor.format.fields}
+
+
+def pack(values: Amounts, form: Format) -> int:
+    """The word of these amounts, each shifted right and cut to its field's width."""
+    return sum(f.cut(values[f.name]) << f.low for f in form.fields)
+
+
+def bytes_of(elements: int, seen: View) -> int:
+    """Bytes of so many elements of the operand."""
+    return elements * seen.bits // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the
+    data would have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
+
+    code: str
+    message: str
+    fix: Descriptor | None = None
+    changes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    storage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A wrong amount in some fields. cost: how much evidence it needs; a rarer or vaguer cause costs more."""
+
+    code: str
+    message: str
+    amounts: Amounts
+    cost: float = 1.0
+    must: Mapping[str, int] = field(default_factory=dict)  # given amounts that the slip also explains, read or not
+    taken: bool = (
+        False  # the amount is the given field itself, so that nothing follows for a word that is packed wrongly, too
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to
+    `given` in what nothing reads. computed: the word is an expression whose shifts were computed, so that none of them
+    cut an integer to 32 bits.
+    """
+
+    given: Descriptor
+    right: Descriptor
+    seen: View
+    stored: Storage
+    mn: int
+    k: int
+    expected: Addresses
+    computed: bool = False
+
+    @property
+    def form(self) -> Format:
+        """The format of both words."""
+        return self.given.format
+
+    @cached_property
+    def wanted(self) -> dict[str, int]:
+        """The right amounts."""
+        return amounts(self.right)
+
+    @cached_property
+    def had(self) -> dict[str, int]:
+        """The given amounts."""
+        return amounts(self.given)
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that reads these data."""
+        return self.right.mode
+
+    @cached_property
+    def free(self) -> int:
+        """The bits of the right word that nothing reads: they prove nothing."""
+        unread = inert(self.right, self.seen)
+        mask = sum(f.most << f.low for f in self.form.fields if f.name in unread)
+        return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The fields the hardware reads in the right word."""
+        return frozenset(f.name for f in self.form.fields) - set(inert(self.right, self.seen))
+
+    @cached_property
+    def differ(self) -> frozenset[str]:
+        """The read fields whose given value is not the right one."""
+        wrong = (self.given.word ^ self.right.word) & ~self.free
+        return frozenset(f.name for f in self.form.fields if f.get(wrong))
+
+    @cached_property
+    def stray(self) -> int:
+        """Bits set outside every field."""
+        return self.given.reserved
+
+    def is_given(self, word: int, free: int = 0) -> bool:
+        """Whether a word is the given one in every bit outside `free`."""
+        return not (word ^ self.given.word) & WORD & ~free
+
+    def same(self, name: str, amount: int) -> bool:
+        """Whether packing this amount gives the field the program's word has."""
+        f = self.form.field(name)
+        return not (amount // f.unit ^ f.get(self.given.word)) & f.most
+
+    def start_at(self, mn: int, k: int) -> int:
+        """The start, in bytes, of the right descriptor for another slice of the same tile."""
+        return int(self._plain(np.array([[mn]]), np.array([[k]]))[0, 0])
+
+    def _plain(self, mn: Addresses, k: Addresses) -> Addresses:
+        address = np.asarray(self.stored.address(mn, k), np.int64)
+        return np.asarray(self.mode.unswizzle(address, self.right.base_offset), np.int64)
+
+    @cached_property
+    def extents(self) -> tuple[int, int]:
+        """(mn, k) of the stored tile; where the storage has no end, some slices further than the one that is read."""
+        mn, k = self.mn + 4 * self.seen.rows, self.k + 4 * self.seen.k
+        pitch = self.stored.pitch_bytes
+        if pitch and self.stored.spec.get("inner", self.seen.major) == "K":
+            k = pitch * 8 // self.seen.bits
+        return self.stored.mn or mn, self.stored.k or k
+
+    @cached_property
+    def atom(self) -> tuple[int, int]:
+        """Elements (mn, k) of one atom of the right mode."""
+        return self.mode.atom(self.seen.bits, self.seen.major)
+
+    @cached_property
+    def slices(self) -> dict[int, tuple[int, int]]:
+        """start → (mn, k) of every slice of the tile that a descriptor could begin at: along K whole instructions in a
+        swizzled K-major tile, whole core matrices elsewhere."""
+        mn_most, k_most = self.extents
+        per = self.seen.k if self.mode.chunks > 1 else self.seen.per
+        step = per if self.seen.major == "K" else self.atom[1]
+        mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.seen.major == "MN" else 8)
+        k = np.arange(0, min(k_most, 4096), min(step, self.seen.k))
+        starts = self._plain(mn[:, None], k[None, :])
+        found: dict[int, tuple[int, int]] = {}
+        for (i, j), start in np.ndenumerate(starts):
+            found.setdefault(int(start), (int(mn[i]), int(k[j])))
+        return found
+
+    def whole_slice(self, start: int) -> bool:
+        """Whether a start is that of a slice some whole instructions away: what a program's loops could
+        have reached.
+        """
+        found = self.slices.get(start)
+        return found is not None and (found[0] - self.mn) % self.seen.rows == 0 and found[1] % self.seen.k == 0
+
+    @cached_property
+    def edge(self) -> int:
+        """Bytes of K that lie one after the other in a row of the tile, up to the slice's own K at the most."""
+        first, step = self.start_at(self.mn, 0), self.seen.k
+        steps = range(step, self.k + 1, step)
+        reached = (k for k in steps if self.start_at(self.mn, k) - first != bytes_of(k, self.seen))
+        return bytes_of(next(reached, self.k), self.seen)
+
+    @cached_property
+    def line_bytes(self) -> int:
+        """Bytes from one line to the next: rows of M or N when K is contiguous, of K otherwise."""
+        first = self.start_at(0, 0)
+        return (self.start_at(1, 0) if self.seen.major == "K" else self.start_at(0, 1)) - first
+
+
+def bytes_text(amount: int) -> str:
+    return f"{amount} byte{'' if amount == 1 else 's'}"
+
+
+def named(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
+    """Field names in the order of the word, as a sentence says them."""
+    return listed([NAMES[name] for name in NAMES if name in names])
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Every choice of at least one name, the largest first."""
+    return [c for size in range(len(names), 0, -1) for c in combinations(names, size)]

@@ -1,0 +1,318 @@
+"""Why a descriptor does not read the tile: the mistake that turns the right word into the given one.
+
+The diagnosis works from the storage outward. Every known mistake is applied to the RIGHT word of this storage and
+slice; one that gives the program's word in every bit that proves something is the cause, then two together, and only
+then field by field. Data that no descriptor reads as they were stored are explained from the word: which storage would
+it read?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lanescope.deadline import check_deadline
+from lanescope.descriptor.case import NAMES, Amounts, Case, Diagnosis, Slip, bytes_text, pack
+from lanescope.descriptor.matrix import (
+    LBO,
+    SBO,
+    START,
+    TCGEN05_BITS,
+    VERSION_BIT,
+    Addresses,
+    Descriptor,
+    View,
+    inert,
+    reads,
+)
+from lanescope.descriptor.mistakes import must_be, slips
+from lanescope.descriptor.packing import (
+    Packing,
+    additions,
+    exchanged,
+    high_word_missing,
+    packings,
+    pointer,
+    sign_extension,
+)
+from lanescope.descriptor.repair import changes, repairs
+from lanescope.descriptor.unreadable import XOR_ALONE, store_with, unreadable
+from lanescope.descriptor.worlds import World, reads_as, restored
+from lanescope.shared.storage import Storage
+
+TOGETHER = 0.6  # what a second mistake costs beyond its own
+TWICE = {
+    "start_address": 1.0,
+    "lbo": 2.0,
+    "sbo": 2.0,
+    "swizzle": 2.0,
+}  # … where both are of one field: few values are not some two mistakes
+LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits between the fields, where an address or a sum that is too large runs over
+LEFT_OVER = 4.0  # one field that no known mistake explains
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Causes that together give exactly the program's word, and what believing in them costs."""
+
+    cost: float
+    causes: tuple[Slip | Packing, ...]
+
+
+def diagnose(
+    given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses, computed: bool = False
+) -> list[Diagnosis]:
+    """The causes of a mismatch, the true one first. computed: the word's shifts were seen to be those of 64-bit
+    integers.
+    """
+    by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
+    possible = repairs(expected, seen, given, by_address)
+    if not possible:
+        return unreadable(given, seen, stored, expected, mn, k, diagnose)
+    rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
+    cases = [Case(given, right, seen, stored, mn, k, expected, computed) for right in rights]
+    case, causes = _likeliest(cases, _begins(stored, mn, k))
+    other = _stored_otherwise(case) if len(case.differ) > 1 and not _proven(causes) else None
+    fix = _repaired(case, causes)
+    needed = changes(given, fix)
+    if other:
+        return [Diagnosis(other.code, _other_storage(other, case), fix, needed, dict(other.spec))]
+    named = [(cause.code, cause.message) for cause in causes]
+    if _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
+        says = (
+            "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
+            "but the bit is reserved; clear it."
+        )
+        named.append(("tcgen05_format", says))
+    return [Diagnosis(code, message, fix, needed) for code, message in named]
+
+
+def _likeliest(cases: list[Case], begin: int | None) -> tuple[Case, tuple[Slip | Packing, ...]]:
+    """The case that is explained at the least cost, and its causes; a start that is not where the data begin needs
+    more evidence.
+    """
+
+    def cost(judged: tuple[Case, Explanation]) -> float:
+        case, explained = judged
+        return explained.cost + (LEFT_OVER / 2 if begin not in (None, case.right.start_address) else 0.0)
+
+    case, explained = min(((case, explain(case)) for case in cases), key=cost)
+    return case, explained.causes
+
+
+def _repaired(case: Case, causes: tuple[Slip | Packing, ...]) -> Descriptor:
+    """The right word; where the mistake reaches beyond the field it is about, without what it left in bits that
+    nothing reads.
+    """
+    packed = any(isinstance(cause, Packing) for cause in causes)
+    beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, Slip))
+    spoiled = packed or beyond or len(case.differ) > 1
+    fix = clean(case.right, case.seen, keep=not packed) if spoiled else case.right
+    return Descriptor(fix.word & ~fix.reserved, fix.format)
+
+
+def _is_tcgen05(stray: int) -> bool:
+    """Whether bits of no field are those of tcgen05's descriptor, its version among them."""
+    return bool(stray >> VERSION_BIT & 1) and not stray & ~TCGEN05_BITS
+
+
+def _begins(stored: Storage, mn: int, k: int) -> int | None:
+    """Where data swizzled from the tile's start begin, before the XOR; a wrong base offset and a moved start may read
+    them, too.
+    """
+    if not stored.placed or stored.swizzle_by == "address":
+        return None
+    return stored.base + int(stored.placed.before(mn, k, 0)) // 8
+
+
+def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
+    """The word without what a mistake left in bits that nothing reads: LBO and SBO as programs write them there. keep:
+    they stay where they hold such a value."""
+    unread, pattern = inert(right, seen), right.mode.pattern_bytes
+    usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
+    kept = Descriptor(right.word & ~right.reserved, right.format)
+    written = {"lbo": kept.lbo_bytes in (0, 16), "sbo": kept.sbo_bytes in (0, pattern), "base_offset": False}
+    return kept.replace(
+        **{
+            right.format.field(name).encoded_name: value
+            for name, value in usual.items()
+            if name in unread and not (keep and written[name])
+        }
+    )
+
+
+def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
+    """Whether one known mistake explains the word by itself."""
+    return len(causes) == 1 and causes[0].cost < 1.5
+
+
+def explain(case: Case) -> Explanation:
+    """The cheapest set of known mistakes that turns the right word into the given one."""
+    known = slips(case)
+    options = [_cover(case, known), *_packed(case, known)]
+    return min(options, key=lambda e: e.cost)
+
+
+def _cover(case: Case, known: list[Slip]) -> Explanation:
+    """Slips of disjoint fields that account for every wrong field; a field none accounts for is named by itself."""
+    fitting = [
+        s for s in known
+        if set(s.amounts) <= case.differ and all(case.same(n, v) for n, v in {**s.amounts, **s.must}.items())
+    ]  # fmt: skip
+
+    def cheapest(left: frozenset[str]) -> tuple[float, tuple[Slip, ...]]:
+        check_deadline()
+        if not left:
+            return 0.0, ()
+        first = next(name for name in NAMES if name in left)
+        best: tuple[float, tuple[Slip, ...]] | None = None
+        for slip in [
+            *(s for s in fitting if first in s.amounts and set(s.amounts) <= left),
+            *_left_over(case, first, left),
+        ]:
+            rest, more = cheapest(left - set(slip.amounts))
+            cost = slip.cost + rest + (TOGETHER if more else 0)
+            if best is None or cost < best[0] - 1e-9:
+                best = cost, (slip, *more)
+        assert best is not None
+        return best
+
+    cost, causes = cheapest(case.differ)
+    return Explanation(
+        cost + (1.5 if case.stray & LOW_GAPS else 0.01 if case.stray else 0),
+        tuple(sorted(causes, key=lambda c: c.cost)),
+    )
+
+
+def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
+    """Words that one packing mistake gives, alone or after one slip."""
+    for packing in [*_wrong_words(case, case.wanted), *additions(case)]:
+        if case.is_given(packing.word, packing.free):
+            yield Explanation(packing.cost, (packing,))
+        if packing.fields:  # the halves of such a word cut or exchanged
+            for whole in (exchanged(case, packing.word), *high_word_missing(packing.word)):
+                if case.is_given(whole.word, whole.free):
+                    yield Explanation(whole.cost + packing.cost + TOGETHER, (whole, packing))
+    seen: set[tuple[tuple[str, int], ...]] = set()
+    for slip in known:
+        values = {**case.wanted, **slip.amounts, **slip.must}
+        key = tuple(sorted(values.items()))
+        if key in seen or slip.taken or min(values.values()) < 0:
+            continue
+        seen.add(key)
+        check_deadline()
+        for packing in _wrong_words(case, values, frozenset(slip.must)):
+            if case.is_given(packing.word, packing.free):
+                yield Explanation(packing.cost + slip.cost + TOGETHER + _stacked(packing, slip), (packing, slip))
+
+
+def _stacked(packing: Packing, slip: Slip) -> float:
+    """What it costs that both mistakes are of the same one field, so that neither proves the other."""
+    both = packing.fields & set(slip.amounts)
+    if packing.code == "generic_pointer" and set(slip.amounts) <= packing.fields:
+        return LEFT_OVER
+    return max(TWICE[name] for name in both) if both == packing.fields and len(both) == 1 else 0.0
+
+
+def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
+    """Every packing of these amounts, a pointer's bits in the word, and a negative integer that was widened."""
+    word = pack(values, case.form)
+    if pointer(case, word):
+        says = (
+            "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with"
+            f" __cvta_generic_to_shared, mask it with 0x{START.mask:X}, then shift it right by 4."
+        )
+        yield Packing("generic_pointer", says, case.given.word, fields=frozenset(("lbo", "sbo")))
+    made = list(packings(case, values, also))
+    yield from made
+    lowest = sign_extension(case.given.word)
+    if lowest is None:
+        return
+    says = (
+        f"Bits {lowest} to 63 are all 1: a negative {32 if lowest > 16 else 16}-bit integer was widened to 64 bits. "
+        "Use unsigned types: cast each part to uint64_t before it is shifted and combined."
+    )
+    low = (1 << lowest) - 1
+    for other, cost in ((word, 0.85), *((p.word, 1.5) for p in made), (case.given.word, 3.0)):
+        if not (case.given.word ^ other) & low & ~case.free:
+            yield Packing("sign_extended", says, case.given.word, cost)
+            return
+
+
+def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
+    """One field that no known mistake explains, in its own words; overlapping core matrices where that is all that can
+    be said.
+    """
+    had, wanted = case.had[name], case.wanted[name]
+    if name in ("lbo", "sbo"):
+        both = {n: case.had[n] for n in case.differ if n in ("lbo", "sbo") and n in left}
+        if (
+            case.given.mode.chunks == 1
+            and max(both.values()) < 128
+            and len(np.unique(reads(case.given, case.seen))) < case.expected.size
+        ):
+            says = (
+                f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of"
+                f" its own. Here {must_be(case, case.wanted['lbo'], case.wanted['sbo'])}."
+            )
+            yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
+        panel = name == "lbo" and case.seen.major == "MN" and case.mode.chunks > 1
+        code = "panel_stride_wrong" if panel and had % case.mode.pattern_bytes == 0 and had else "stride_wrong"
+        way = (
+            "along K"
+            if (name == "sbo") == (panel or (case.seen.major == "MN" and case.mode.chunks > 1))
+            else "along M/N"
+        )
+        if case.mode.chunks == 1:
+            way = "along K" if name == "lbo" else "along M/N"
+        what = "atoms" if case.mode.chunks > 1 else "core matrices"
+        yield Slip(
+            code,
+            f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}.",
+            {name: had},
+            LEFT_OVER,
+        )
+    elif name == "start_address":
+        step = had - wanted
+        much = "one 16-byte chunk" if abs(step) == 16 else bytes_text(abs(step))
+        says = (
+            f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {wanted:#x},"
+            f" not {had:#x}."
+        )
+        yield Slip("start_wrong", says, {name: had}, LEFT_OVER)
+    else:
+        yield Slip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
+
+
+# the same tile, stored otherwise --------------------------------------------------------------------------------------
+
+
+def _stored_otherwise(case: Case) -> World | None:
+    """The storage, one change away, that the given word reads exactly."""
+    for world in restored(case.stored, case.seen, case.given.mode):
+        if world.code in XOR_ALONE and reads_as(case.given, case.seen, world, case.mn, case.k):
+            return world
+    return None
+
+
+def _other_storage(world: World, case: Case) -> str:
+    had, mode = case.stored.mode, case.given.mode
+    if world.code == "stored_unswizzled":
+        return (
+            f"The data was stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}."
+            f" {store_with(mode)}"
+        )
+    if case.stored.tile:
+        says = f"The tile is stored with swizzle {had.name}; the descriptor is that of the same tile with {mode.name}."
+        return f"{says} Use the repaired descriptor, or {store_with(mode, True)}"
+    rows = f"rows of {mode.width_bytes} bytes"
+    says = (
+        f"The data is stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for"
+        f" {rows} with swizzle {mode.name}."
+    )
+    return (
+        f"{says} Use the repaired descriptor, or"
+        f" {store_with(mode, True).replace('store with', f'store {rows} with', 1)}"
+    )

@@ -1,0 +1,61 @@
+"""Which standard tiles a descriptor reads, when nothing is said about how the tile was stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lanescope.descriptor.case import bytes_of
+from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.descriptor.repair import expected_reads
+from lanescope.descriptor.worlds import sizes, tile_bits
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import Storage, storage
+
+
+def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
+    """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads
+    none.
+
+    Tiles on their pattern's boundary, as CUTLASS aligns them; only where there is none, those on 128 bytes, as TMA
+    wants them, and then others.
+    """
+    out: list[tuple[dict[str, Any], dict[str, int]]] = []
+    mode, address = given.mode, reads(given, seen)
+    atom = mode.atom(seen.bits, seen.major)
+    known: set[tuple[int, ...]] = set()
+    for order in ("mn", "k"):
+        for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
+            for mn_size, k_size in sizes(given, seen, atom, order):
+                spec = {
+                    "kind": "canonical", "element_bits": tile_bits(seen), "major": seen.major, "swizzle": mode.name,
+                    "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen),
+                }  # fmt: skip
+                stored = _stored(spec, seen)
+                if (
+                    not stored
+                    or not stored.tile
+                    or mn_size < seen.rows
+                    or k + seen.k > k_size
+                    or not np.array_equal(expected_reads(stored, seen, 0, k), address)
+                ):
+                    continue
+                same = (
+                    mn_size,
+                    k_size,
+                    k,
+                    *(s for s, count in zip(stored.tile.strides, stored.tile.atoms, strict=True) if count > 1),
+                )
+                if same not in known:
+                    known.add(same)
+                    out.append((spec, {"mn": 0, "k": k}))
+    aligned = ([fit for fit in out if fit[0]["base"] % line == 0] for line in (mode.pattern_bytes, 128))
+    return sorted(next(filter(None, aligned), out), key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
+
+
+def _stored(spec: dict[str, Any], seen: View) -> Storage | None:
+    try:
+        return storage(spec, seen.bits, seen.major, seen.form)
+    except LayoutError:
+        return None

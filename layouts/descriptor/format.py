@@ -1,0 +1,143 @@
+"""A 64-bit matrix descriptor's format: its fields, and the codes of its swizzle modes. Its rows stand in
+layouts/ptx/table/descriptors.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lanescope.bits import Field, gaps
+from lanescope.errors import LayoutError
+from lanescope.shared.swizzle import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
+
+    constants: fields that hold one value in every word of this format; reader: the instruction that reads it;
+    transpose: what says whether an operand is MN-major; element_bits: what it reads; narrow: others → what to do about
+    them; turned: element bits → the modes in which such elements may be MN-major. usual: whether it is meant where a
+    request names none; by_idesc: whether an instruction descriptor says sizes, types and majors of what reads it; runs:
+    whether a run on hardware executes it; ignores: whether hardware takes no notice of bits of no field. readers:
+    element bits → an instruction that reads such a tile, its N left out as {n}, or the kind of one. cutlass: C++'s type
+    of such a word, and what stands before its members. example: a word that a page opens on; documented: that of the
+    API's document, the same where it is ""; agrees: whose layouts its reads equal, and how many; notice: what to tell
+    who pasted a word of it; kept_clear: (low, high, how a
+    program keeps them 0) of reserved bits that a field runs over into.
+    ValueError where fields overlap or a code does not fit.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    codes: Mapping[Mode, int]
+    source: str
+    coded: str = "swizzle"
+    constants: Mapping[str, int] = field(default_factory=dict)
+    reader: str = "wgmma"
+    transpose: str = "Its transpose immediate"
+    element_bits: tuple[int, ...] = ()
+    narrow: Mapping[int, str] = field(default_factory=dict)
+    turned: Mapping[int, tuple[Mode, ...]] = field(default_factory=dict)
+    usual: bool = False
+    by_idesc: bool = False
+    runs: bool = False
+    ignores: bool = False
+    readers: Mapping[int, str] = field(default_factory=dict)
+    cutlass: tuple[str, str] = ("", "")
+    example: str = "0x0000000000000000"
+    documented: str = ""
+    agrees: str = ""
+    notice: str = ""
+    kept_clear: tuple[tuple[int, int, str], ...] = ()
+    reserved: tuple[tuple[int, int], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reserved", gaps(self.fields))
+        object.__setattr__(self, "documented", self.documented or self.example)
+        if max(self.codes.values()) > self.field(self.coded).most or len(set(self.codes.values())) < len(self.codes):
+            raise ValueError(f"the codes of {self.name} do not fit their field, or two are the same")
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def field(self, name: str) -> Field:
+        """A field by its own name or its amount's; LayoutError lists them."""
+        for known in self.fields:
+            if name in (known.name, known.amount):
+                return known
+        raise LayoutError(
+            "unknown_field",
+            f"No field '{name}' in {self.name}.",
+            f"It has {', '.join(f.name for f in self.fields)}.",
+            "field",
+        )
+
+    def has(self, name: str) -> bool:
+        """Whether it has a field of this name."""
+        return any(name in (known.name, known.amount) for known in self.fields)
+
+    @property
+    def query(self) -> dict[str, str]:
+        """How a request names it: nothing where it is the usual one."""
+        return {} if self.usual else {"format": self.name}
+
+    def holds(self, word: int) -> bool:
+        """Whether a word has its constants, and no bit that it reserves."""
+        right = all(self.field(name).get(word) * self.field(name).unit == n for name, n in self.constants.items())
+        return right and not word & self.reserved_mask
+
+    def place(self, name: str) -> str:
+        """Where a field stands, as prose has it: `[63:62]`."""
+        one = self.field(name)
+        return f"[{one.high}:{one.low}]"
+
+    def field_at(self, bit: int) -> str:
+        """The name of the field a bit belongs to, "" for a reserved one."""
+        return next((f.name for f in self.fields if f.low <= bit <= f.high), "")
+
+    def allows(self, bits: int, major: str, mode: Mode | None = None) -> bool:
+        """Whether elements of so many bits are read in this major; in this mode, where one is given."""
+        if major == "K":
+            return True
+        return bits in self.turned and (mode is None or mode in self.turned[bits])
+
+    @property
+    def reserved_mask(self) -> int:
+        return sum(((1 << (high - low + 1)) - 1) << low for low, high in self.reserved)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes by their codes, lowest first."""
+        return tuple(sorted(self.codes, key=lambda mode: self.codes[mode]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The modes' names in the order of the row."""
+        return tuple(mode.name for mode in self.codes)
+
+    def mode(self, code: int) -> Mode:
+        """The mode of a code; LayoutError for a reserved one."""
+        for mode, own in self.codes.items():
+            if own == code:
+                return mode
+        allowed = ", ".join(f"{self.codes[mode]} {mode.name}" for mode in self.modes)
+        raise LayoutError(
+            "reserved_code", f"Swizzle code {code} is reserved in {self.name}.", f"Allowed: {allowed}.", self.coded
+        )
+
+    def named(self, name: str) -> Mode:
+        """A mode by name, whatever its case; LayoutError lists this format's."""
+        for mode in self.codes:
+            if mode.name.lower() == name.lower():
+                return mode
+        allowed = ", ".join(mode.name for mode in sorted(self.codes, key=lambda mode: mode.chunks))
+        raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {allowed}.", self.coded)
+
+    def said(self, word: int, one: Field) -> str:
+        """What a field of a word says: bytes, a number, the mode's name, or that the code is reserved."""
+        value = one.get(word)
+        if one.name != self.coded:
+            return f"{value * one.unit}{' B' if one.in_bytes else ''}"
+        return next((mode.name for mode, code in self.codes.items() if code == value), f"reserved ({value})")

@@ -1,0 +1,471 @@
+"""The wgmma matrix descriptor: its 64 bits, and the bytes it makes the hardware read.
+
+Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model was measured on an H100 (sm_90a, CUDA 13.0, 2026-11-21) with
+15,572 random descriptors and reproduced every map; 500 of them are replayed by tests/test_descriptor.py. B of wgmma.sp
+takes 64 bytes of K, measured the same way on an H200: in mode 32B, whose atom is 32 bytes wide, LBO then leads from one
+atom to the next; `lanescope gpu verify` repeats it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.bits import hex_word
+from lanescope.descriptor.format import Format
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
+from lanescope.reading import listed, quoted
+from lanescope.shared.swizzle import Mode, xor
+from lanescope.showing import Shown
+
+__all__ = [
+    "BASE_OFFSET",
+    "FIELDS",
+    "LBO",
+    "SBO",
+    "START",
+    "SWIZZLE",
+    "WGMMA",
+    "Descriptor",
+    "View",
+    "encode",
+    "inert",
+    "reads",
+    "view",
+]
+
+Addresses = NDArray[np.int64]
+
+FIELDS = WGMMA.fields
+# Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
+# specifications per compute capability.
+SM_BYTES, MOST_SHARED = 228 * 1024, 227 * 1024
+# the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
+SHARED_BEGIN = 1024
+SHARED_END = SHARED_BEGIN + MOST_SHARED
+WINDOW_MASK = START.mask  # the bits of a shared-window address
+# what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
+WINDOW_BYTES = WINDOW_MASK + 1
+VERSION_BIT = VERSION.low
+TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format has not
+K_BYTES = 32
+_ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
+SOURCE = WGMMA.source
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor(Shown):
+    """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept as they are. LayoutError `bad_word` for what
+    is no integer of 64 bits; lanescope.descriptor.spelling reads text.
+    """
+
+    word: int
+    format: Format = WGMMA
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.word, int) or self.word >> 64:
+            raise LayoutError("bad_word", f"word is {quoted(self.word)}.", "An integer from 0 to 2**64 - 1.", "word")
+
+    def amount(self, name: str) -> int:
+        """What a field says, in bytes where it holds bytes."""
+        one = self.format.field(name)
+        return one.get(self.word) * one.unit
+
+    @property
+    def start_address(self) -> int:
+        return self.amount("start_address")
+
+    @property
+    def lbo_bytes(self) -> int:
+        return self.amount("lbo_bytes")
+
+    @property
+    def sbo_bytes(self) -> int:
+        return self.amount("sbo_bytes")
+
+    @property
+    def base_offset(self) -> int:
+        return self.amount("base_offset")
+
+    @property
+    def mode_code(self) -> int:
+        return self.amount(self.format.coded)
+
+    @property
+    def mode(self) -> Mode:
+        """Its swizzle mode; LayoutError where its code is reserved."""
+        return self.format.mode(self.mode_code)
+
+    @property
+    def reserved(self) -> int:
+        """The bits no field covers."""
+        return self.word & self.format.reserved_mask
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        """The amount of every field by its name with its unit, the swizzle mode by name."""
+        told = {
+            f.amount: self.format.said(self.word, f) if f.name == self.format.coded else self.amount(f.name)
+            for f in self.format.fields
+        }
+        return dict(told)
+
+    def replace(self, **encoded: int) -> Descriptor:
+        """Field values put in by name, everything else kept: `lbo_encoded` for fields in units of 16 bytes, else the
+        field's name.
+        """
+        known = {f.encoded_name: f for f in self.format.fields}
+        word = self.word
+        for name, value in encoded.items():
+            if name not in known:
+                raise TypeError(f"{self.format.name} has no '{name}': {', '.join(known)}")
+            word = known[name].put(word, value)
+        return Descriptor(word, self.format)
+
+    def __str__(self) -> str:
+        return hex_word(self.word)
+
+
+def encode(
+    start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none"
+) -> Descriptor:
+    """A wgmma descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
+    named = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset}
+    return encode_as(WGMMA, named, swizzle)
+
+
+def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
+    """A descriptor of any format: amounts by name, bytes where the name says so; its constants are put in, what is not
+    given is 0.
+    """
+    word = 0
+    for one in form.fields:
+        if one.name == form.coded:
+            word = one.put(word, form.codes[form.named(swizzle)])
+            continue
+        amount = amounts.get(one.amount, form.constants.get(one.name, 0))
+        if one.name == START.name and amount > one.mask:
+            raise LayoutError(
+                "bad_field",
+                f"{one.amount} {amount:#x} lies outside the {one.mask.bit_length()}-bit shared window.",
+                "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer.",
+                one.amount,
+            )
+        try:
+            word = one.put(word, one.encode(amount)) if one.in_bytes else one.put(word, amount)
+        except LayoutError as error:
+            raise error.at(one.amount) from None
+    return Descriptor(word, form)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to check about a field: a rule that is known by its code, in a sentence, and the rule's source."""
+
+    code: str
+    field: str
+    message: str
+    source: str = SOURCE
+
+
+def warnings(descriptor: Descriptor) -> list[Notice]:
+    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in
+    itself.
+    """
+    form = descriptor.format
+    if descriptor.mode_code not in form.codes.values():
+        says = f"The swizzle code {descriptor.mode_code} in {form.place(form.coded)} is reserved in {form.name}."
+        return [Notice("swizzle_reserved", form.coded, says, form.source)]
+    m, start = descriptor.mode, descriptor.start_address
+    out: list[Notice] = []
+
+    def say(code: str, field: str, message: str) -> None:
+        out.append(Notice(code, field, message, descriptor.format.source))
+
+    past = start % m.pattern_bytes
+    if m.chunks > 1 and past >= 128 and not descriptor.base_offset:
+        say(
+            "start_off_pattern",
+            "start_address",
+            f"The start is {past} bytes past a {m.pattern_bytes}-byte boundary, {past // 128}"
+            f" row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were swizzled by"
+            " address, as TMA does. If they were swizzled from the tile's start, the base offset must say so.",
+        )
+    elif m.chunks > 1 and past and past % 32:
+        say(
+            "start_inside_row",
+            "start_address",
+            f"The start is {past} B past a {m.pattern_bytes}-byte boundary. K steps inside the atom are 32 B apart, so"
+            " none starts there.",
+        )
+    if m.chunks == 1 and descriptor.base_offset:
+        say("base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed.")
+    elif descriptor.base_offset >= m.chunks > 1:
+        say(
+            "base_offset_beyond",
+            "base_offset",
+            f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.",
+        )
+    for name, value in descriptor.format.constants.items():
+        if descriptor.amount(name) != value:
+            say(*_wrong_constant(descriptor, name, value))
+    if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
+        says = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
+        say("absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here.")
+    if start >= SHARED_END:
+        say("start_beyond_shared", "start_address", f"The start is {start}: {_ENDS}")
+    if descriptor.reserved:
+        say(*_reserved(descriptor))
+    if m.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
+        say("overlap", "lbo", "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap.")
+    return out
+
+
+def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str, str, str]:
+    """(code, field, message) of a field that holds one value in every word of the format and does not here."""
+    had = descriptor.amount(name)
+    if not descriptor.word & TCGEN05_BITS:
+        says = (
+            "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
+            " 64B and 128B have the same bits in both."
+        )
+        return "wgmma_format", name, says
+    return "constant_wrong", name, f"The {name} is {had}; it is {value} in every {descriptor.format.name} descriptor."
+
+
+def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
+    """(code, field, message) of bits that no field covers."""
+    bits = descriptor.reserved
+    if not descriptor.format.ignores:
+        says = f"Reserved bits are set: {hex_word(bits)}. They must be 0."
+        low = bits & (0b11 << 14 | 0b11 << 30)
+        more = " A pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else ""
+        return "reserved_bits", "reserved", says + more
+    if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
+        says = (
+            "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
+            " from it, but its own format has 0 there."
+        )
+        return "tcgen05_format", "reserved", says
+    low = bits & (0b11 << 14 | 0b11 << 30)
+    says = f"Reserved bits are set: {hex_word(bits)}. The hardware ignores them"
+    return (
+        "reserved_bits",
+        "reserved",
+        says + ("; a pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else "."),
+    )
+
+
+def cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
+    """Say what a word that reads the right bytes should still not be trusted for: its reserved bits, each with what
+    keeps it 0, and bytes that no source states. Unusual but legal fields are no part of it.
+    """
+    form, out = descriptor.format, []
+    advice = {bit: says for low, high, says in form.kept_clear for bit in range(low, high + 1)}
+    groups: dict[str, list[str]] = {}
+    for bit in range(64):
+        if descriptor.reserved >> bit & 1:
+            says = advice.get(bit, f"no field of {form.name}’s descriptor is there")
+            groups.setdefault(says, []).append(str(bit))
+    for says, bits in groups.items():
+        several = len(bits) > 1
+        out.append(f"Reserved bit{'s' * several} {listed(bits)} {'are' if several else 'is'} set: {says}.")
+    return (*out, *(notice.message for notice in uncertain(descriptor, seen)))
+
+
+def summary_of(caution: Sequence[str]) -> str:
+    """A match that something speaks against, in a sentence without its full stop.
+
+    >>> summary_of(["Reserved bit 14 is set: mask the address with 0x3FFFF."])
+    'The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF'
+    """
+    first = caution[0].rstrip(".")
+    more = f" ({len(caution) - 1} more)" if len(caution) > 1 else ""
+    return f"The bytes are right; {first[0].lower()}{first[1:]}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How an instruction looks at a descriptor: rows of M or N, elements of K, bits an element, majorness; form: the
+    format it reads."""
+
+    rows: int
+    k: int
+    bits: int
+    major: str
+    form: Format = WGMMA
+
+    @property
+    def per(self) -> int:
+        """Elements in a 16-byte chunk."""
+        return 128 // self.bits
+
+
+def view(instruction: Instruction, operand: str, major: str) -> View:
+    """The view of a wgmma's operand; LayoutError for another instruction, operand or major."""
+    if not instruction.family.by_descriptor:
+        raise LayoutError(
+            "no_descriptor",
+            f"{instruction.ptx} reads no descriptor.",
+            "Choose a wgmma.mma_async instruction.",
+            "instruction",
+        )
+    if operand not in ("a", "b"):
+        raise LayoutError(
+            "bad_operand", f"No operand '{operand}' is read through a descriptor.", "Allowed: a, b.", "operand"
+        )
+    if major not in ("K", "MN"):
+        raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
+    bits = instruction.operand("a").element.bits
+    if major == "MN" and bits != 16:
+        raise LayoutError(
+            "bad_major", f"{instruction.types[operand]} is read K-major only.", "MN-major is for f16 and bf16.", "major"
+        )
+    rows = instruction.sizes["m" if operand == "a" else "n"]
+    a = instruction.operand("a")
+    k = a.col_count if operand == "a" else instruction.sizes["k"]
+    return View(rows, k, bits, major)
+
+
+def reads(descriptor: Descriptor, seen: View) -> Addresses:
+    """The absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
+    if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
+        raise LayoutError(
+            "open_lbo_mode",
+            "LBO is an absolute address; which bytes that reads is open.",
+            "Clear bit 52: LBO is an offset then.",
+            "descriptor",
+        )
+    _ = descriptor.mode  # a reserved code is refused
+    return _reads(descriptor.word, seen, descriptor.format)
+
+
+@lru_cache(maxsize=16)
+def _reads(word: int, seen: View, form: Format) -> Addresses:
+    """Kept for a while: one verdict asks for the same word's bytes several times."""
+    out: Addresses = reads_many(np.array([word], dtype=np.uint64), seen, form)[0]
+    out.flags.writeable = False
+    return out
+
+
+def outside(descriptor: Descriptor, seen: View) -> list[Notice]:
+    """The warning, if any, about bytes this view reads where no block has shared memory."""
+    address = reads(descriptor, seen)
+    end = int(address.max()) + max(seen.bits // 8, 1)
+    if end <= SHARED_END:
+        return []
+    count = int((address + max(seen.bits // 8, 1) > SHARED_END).sum())
+    fault = f" Reading past {WINDOW_BYTES} is an illegal address." if end > WINDOW_BYTES else ""
+    code = "reads_beyond_window" if fault else "reads_beyond_shared"
+    message = f"{count} of {address.size} elements are read up to byte {end - 1}; {_ENDS}{fault}"
+    return [Notice(code, "start_address", message)]
+
+
+def uncertain(descriptor: Descriptor, seen: View) -> list[Notice]:
+    """The notice, if any, that no source states which bytes this view reads."""
+    if descriptor.mode.xor and (seen.major == "K" or seen.bits != 32):
+        says = (
+            f"{descriptor.mode.name} with a {seen.major}-major operand of {seen.bits} bits: PTX allows it, if K-major,"
+            " but no layout of CUTLASS has it. The addresses here are inferred."
+        )
+        return [Notice("inferred_reads", descriptor.format.coded, says, descriptor.format.source)]
+    return []
+
+
+def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
+    """The warning, if any, about elements that this view reads from the same bytes."""
+    address = reads(descriptor, seen)
+    if seen.bits < 8:
+        return []
+    shared = address.size - int(np.unique(address).size)
+    if not shared:
+        return []
+    atom, unread = descriptor.mode.atom_bytes(seen.major), inert(descriptor, seen)
+    what = "an atom" if descriptor.mode.chunks > 1 else "a core matrix"
+    small = [
+        f"{name.upper()} is {n}"
+        for name, n in (("lbo", descriptor.lbo_bytes), ("sbo", descriptor.sbo_bytes))
+        if n < atom and name not in unread
+    ]
+    why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
+    message = f"{shared} of {address.size} elements are read from bytes that another element is read from{why}."
+    return [Notice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]
+
+
+def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> Addresses:
+    """The same for many descriptors of one format at once, none with a reserved code: [descriptors, rows, k]."""
+    get = {
+        f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
+        for f in form.fields
+    }
+    terms = _terms(form)
+    chunks, mask, base, shift, deep = (terms[:, n][get[form.coded]] for n in range(5))
+    r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
+    k = np.arange(seen.k, dtype=np.int64)[None, None, :]
+    before = get["start_address"] + before_swizzle(r, k, chunks, get["lbo_bytes"], get["sbo_bytes"], seen, deep)
+    out: Addresses = xor(before, mask, base, shift, get["base_offset"])
+    return out
+
+
+@lru_cache(maxsize=4)
+def _terms(form: Format) -> NDArray[np.int64]:
+    """Of every code of a format's mode its chunks, the XOR's mask, base and shift, and how deep an MN-major atom is."""
+    by_code = {code: mode for mode, code in form.codes.items()}
+    modes = [by_code.get(code, form.modes[0]) for code in range(form.field(form.coded).most + 1)]
+    xors = [mode.swizzle() for mode in modes]
+    return np.array(
+        [(m.chunks, (1 << own.bits) - 1, own.base, own.shift, m.deep) for m, own in zip(modes, xors, strict=True)],
+        dtype=np.int64,
+    )
+
+
+def before_swizzle(r: Any, k: Any, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8) -> Any:
+    """Byte offset from the start before the XOR; arguments broadcast. deep: values of K in an MN-major atom."""
+    if seen.major == "K":
+        chunk, inside = k // seen.per, k % seen.per * seen.bits // 8
+        wide = r // 8 * sbo_bytes + r % 8 * 16 * chunks
+        return wide + chunk // chunks * lbo_bytes + chunk % chunks * 16 + inside
+    core, inside = r // seen.per, r % seen.per * seen.bits // 8
+    none = core * sbo_bytes + k // 8 * lbo_bytes + k % 8 * 16 + inside
+    panel = core // chunks * lbo_bytes + core % chunks * 16
+    wide = panel + k // deep * sbo_bytes + k % deep * 16 * chunks + inside
+    return np.where(chunks == 1, none, wide)
+
+
+def inert(descriptor: Descriptor, seen: View) -> dict[str, str]:
+    """Fields this view does not read, each with the reason."""
+    return unread(descriptor.mode, seen)
+
+
+def unread(mode: Mode, seen: View) -> dict[str, str]:
+    """The same of any descriptor of one mode."""
+    out = {}
+    swizzled = mode.chunks > 1
+    if seen.major == "K" and swizzled and seen.k <= seen.per * mode.chunks:
+        out["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
+    if seen.major == "MN" and swizzled and seen.rows <= seen.per * mode.chunks:
+        out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {seen.per * mode.chunks}"
+    if seen.rows == (8 if seen.major == "K" else seen.per) and not (seen.major == "MN" and swizzled):
+        out["sbo"] = "not read: the operand has only 8 rows"
+    if not swizzled:
+        out["base_offset"] = "not read: mode none XORs nothing"
+    return out
+
+
+def bank_ways(address: Addresses, seen: View) -> int:
+    """How many rows of one core matrix meet in the same 16-byte bank group at the worst: 1 is free of conflicts.
+
+    A core matrix is 8 lines of 16 bytes; shared memory has 32 banks of 4 bytes, so 8 such groups.
+    """
+    lines = address if seen.major == "K" else address.T
+    starts = lines[:, :: seen.per]
+    groups = (starts >> 4 & 7).reshape(-1, 8, starts.shape[1])
+    counts = (groups[:, :, :, None] == np.arange(8)).sum(axis=1)
+    return int(counts.max())

@@ -1,0 +1,318 @@
+"""The known mistakes of programs that build a descriptor, each applied to the right one: strides, mode, base offset,
+and tiles taken for others.
+
+A `Slip` puts a wrong amount into one or more fields; layouts/descriptor/starts.py has those of the start.
+layouts/descriptor/diagnosis.py looks for the slips, and the packings of layouts/descriptor/packing.py, that give
+exactly the program's word. The list comes from public code and threads (CUTLASS, DeepGEMM, ThunderKittens, fast.cu,
+forum posts) and from the read model measured on an H100 (layouts/descriptor/matrix.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lanescope.descriptor.case import NAMES, Amounts, Case, Slip, bytes_of, bytes_text, named, sentence, subsets
+from lanescope.descriptor.matrix import LBO, SBO, START, WGMMA
+from lanescope.descriptor.repair import expected_reads, repairs
+from lanescope.descriptor.starts import may
+from lanescope.descriptor.starts import starts as known_starts
+from lanescope.descriptor.worlds import World, misread
+from lanescope.errors import LayoutError
+from lanescope.reading import listed
+
+
+def slips(case: Case) -> list[Slip]:
+    """Every known wrong amount for this storage and slice; the likelier of two equal ones first."""
+    return [
+        *_constants(case),
+        *_exchange(case),
+        *known_starts(case),
+        *_strides(case),
+        *_mode(case),
+        *_base_offset(case),
+        *_worlds(case),
+        *_elements(case),
+    ]
+
+
+NO_VERSION = (
+    "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 wants the version 1 there: add 1ull << 46. The modes"
+    " none, 32B, 64B and 128B have the same bits in both formats."
+)
+
+
+def _constants(case: Case) -> Iterator[Slip]:
+    """A field that holds one value in every word of the format: tcgen05's version, which a wgmma descriptor has not."""
+    for name, value in case.form.constants.items():
+        yield Slip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
+        had = case.had[name]
+        if had not in (0, value):
+            says = f"The version in {case.form.place(name)} is {had}; it is {value} in every tcgen05 descriptor."
+            yield Slip("version_wrong", says, {name: had}, 1.0, taken=True)
+
+
+def _exchange(case: Case) -> Iterator[Slip]:
+    """LBO and SBO exchanged. Where one of them is not read, only the value that programs write there by convention
+    proves it.
+    """
+    wanted, (mn, k), first = case.wanted, case.atom, case.start_at(0, 0)
+    to_mn, to_k = case.start_at(mn, 0) - first, case.start_at(0, k) - first
+    lbo, sbo = (to_k, to_mn) if case.seen.major == "K" or case.mode.chunks == 1 else (to_mn, to_k)
+    usual = {"lbo": {0, 16, lbo}, "sbo": {0, case.mode.pattern_bytes, sbo}}
+    for lbo in [wanted["lbo"]] if "lbo" in case.read else usual["lbo"]:
+        for sbo in [wanted["sbo"]] if "sbo" in case.read else usual["sbo"]:
+            amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read}
+            if amounts and lbo != sbo:
+                says = f"LBO and SBO are exchanged: {must_be(case, lbo, sbo)}."
+                usual_lbo = "lbo" in case.read or case.seen.major == "MN" or lbo in (0, 16)
+                yield Slip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
+
+
+def must_be(case: Case, lbo_bytes: int, sbo_bytes: int) -> str:
+    """What LBO and SBO must be; of one that is not read only that."""
+    if "lbo" not in case.read:
+        return f"SBO must be {bytes_text(sbo_bytes)}; LBO is not read here"
+    if "sbo" not in case.read:
+        return f"LBO must be {bytes_text(lbo_bytes)}; SBO is not read here"
+    return f"LBO must be {bytes_text(lbo_bytes)} and SBO {bytes_text(sbo_bytes)}"
+
+
+def _strides(case: Case) -> Iterator[Slip]:
+    """SBO of another width, or the pitch of one row instead of eight; LBO left at what modes that do not
+    read it have.
+    """
+    wanted, mode = case.wanted, case.mode
+    if "sbo" in case.read:
+        sbo = wanted["sbo"]
+        lines = "rows of M or N" if case.seen.major == "K" or mode.chunks == 1 else "values of K"
+        lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
+        says = f"SBO is 0{lost}. It is the distance between groups of 8 {lines}: (uint64_t)({sbo} >> 4) << 32."
+        if sbo:
+            yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
+        for pitch, cost in (
+            (case.line_bytes, 1.0),
+            (case.stored.pitch_bytes, 1.0),
+            (bytes_of(case.extents[case.seen.major == "K"], case.seen), 1.4),
+        ):
+            if pitch and pitch != sbo:
+                says = (
+                    f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
+                    f" {lines}: {bytes_text(sbo)}."
+                )
+                yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
+        if mode.chunks > 1 or case.seen.major == "K":
+            for other in case.form.codes:
+                for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
+                    if value != sbo and other is not mode:
+                        right = f"SBO {value} is right for swizzle {other.name}. "
+                        how = f"with {mode.name}" if mode.bits else "without a swizzle"
+                        says = f"{right}This data is stored {how}: SBO must be {bytes_text(sbo)}."
+                        yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
+    if "lbo" in case.read:
+        yield from _lbo(case)
+    yield from _side_by_side(case)
+
+
+def _lbo(case: Case) -> Iterator[Slip]:
+    """LBO left at what modes that do not read it have, and LBO of a panel of another size."""
+    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
+    swizzled = case.seen.major == "MN" and mode.chunks > 1
+    way = "along M/N" if swizzled else "along K"
+    for value in (0, 16):
+        if wanted != value:
+            says = (
+                f"LBO is {value}, the usual value where it is not read. Here it is the distance {way}:"
+                f" {bytes_text(wanted)}."
+            )
+            yield Slip("stride_wrong", says, {"lbo": value}, 1.0)
+    if not had or had == wanted:
+        return
+    if swizzled and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
+        wide = [m for m in case.form.codes if m.chunks > 1]
+        others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
+        sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
+        says = (
+            f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
+            " apart along M/N."
+        )
+        yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+    elif (
+        case.seen.major == "K"
+        and not had % 128
+        and not max(had, wanted) % min(had, wanted)
+        and case.wanted["sbo"] == 128
+    ):
+        says = (
+            f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be"
+            f" {bytes_text(wanted)}."
+        )
+        yield Slip("panel_stride_wrong", says, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
+
+
+def _side_by_side(case: Case) -> Iterator[Slip]:
+    """Strides of atoms that lie side by side, of a tile whose panels lie one after the other."""
+    had, one = case.had, 8 * case.mode.width_bytes
+    count, rest = divmod(had["sbo"], one)
+    apart = case.stored.number("inner_stride")
+    if case.mode.chunks == 1 or rest or not 2 <= count <= 16 or case.wanted["sbo"] != one or apart <= one:
+        return
+    way, lines = ("K", "rows") if case.seen.major == "K" else ("M/N", "values of K")
+    says = (
+        f"SBO {had['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
+        f" {case.mode.width_bytes} bytes lie one after the other, {bytes_text(apart)} apart, and the next 8 {lines}"
+        f" begin {bytes_text(one)} further: SBO must be {bytes_text(one)}"
+    )
+    yield Slip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
+    if "lbo" in case.read:
+        yield Slip(
+            "atom_order",
+            f"{says} and LBO {bytes_text(case.wanted['lbo'])}.",
+            {"sbo": had["sbo"], "lbo": one},
+            1.2,
+            taken=True,
+        )
+
+
+def _mode(case: Case) -> Iterator[Slip]:
+    wanted = case.mode
+    form = case.form
+    right, place = form.codes[wanted], form.place(form.coded)
+    for other, code in form.codes.items():
+        if other is wanted:
+            continue
+        if code == wanted.tma:
+            order = "in the opposite order" if form is WGMMA else "otherwise"
+            says = (
+                f"The field {place} holds {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers"
+                f" the modes {order}: {wanted.name} is {right}."
+            )
+            yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
+        else:
+            says = (
+                f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. The field {place}"
+                f" must be {right}."
+            )
+            if form is WGMMA and code << 62 == right << 61:
+                says += f" ({right} << 61 gives the same word: the mode starts at bit 62.)"
+            elif not code and not case.computed:
+                low = form.field(form.coded).low
+                lost = f"{right} << {low} of a 32-bit integer is 0, (uint64_t){right} << {low} is not."
+                says += f" Where they were set: {lost}"
+            yield Slip("swizzle_mode", says, {"swizzle": code}, 1.0)
+
+
+def _base_offset(case: Case) -> Iterator[Slip]:
+    """Base offset: how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled
+    by address.
+    """
+    if "base_offset" not in case.read:
+        return
+    name, wanted, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
+    mask, start = mode.chunks - 1, case.wanted["start_address"]
+    by_address = case.stored.swizzle_by == "address"
+    rows = f"{wanted & mask} row{'' if wanted & mask == 1 else 's'}"
+    needed = (
+        "This data is swizzled by address, so base offset stays 0 wherever the tile begins."
+        if by_address
+        else f"The pattern begins {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary: it must be {wanted}."
+    )
+    if wanted & mask:
+        says = (
+            f"The data is swizzled from the tile's start, which lies {rows} of 128 bytes past a"
+            f" {mode.pattern_bytes}-byte boundary. Base offset must be {wanted}, not 0."
+        )
+        yield Slip("base_offset_missing", says, {name: 0}, 1.0)
+    for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.had["start_address"])}):
+        if (value ^ wanted) & mask:
+            says = (
+                f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte"
+                f" address. {needed}"
+            )
+            yield Slip("base_offset_from_shifted_start", says, {name: value}, 1.0)
+    if had and (had ^ wanted) & mask:
+        first = case.start_at(case.mn, 0)
+        if first != start:
+            says = (
+                f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to"
+                f" {start:#x}; base offset stays {wanted}."
+            )
+            yield Slip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8, taken=True)
+    for value in sorted({had, start >> 7 & 7}):
+        if (value ^ wanted) & mask and value:
+            yield Slip("base_offset_wrong", f"Base offset is {value}. {needed}", {name: value}, 1.5)
+
+
+def _worlds(case: Case) -> Iterator[Slip]:
+    """Amounts of a program that takes the tile for another: other order of the atoms, or as large as one
+    instruction.
+    """
+    for world in misread(case.stored, case.seen):
+        amounts = _amounts_of(case, world)
+        choices: list[tuple[str, ...]] = [tuple(amounts)] if amounts else []
+        if world.code != "atom_order":
+            choices += [(name,) for name in amounts if len(amounts) > 1]
+        for names in choices:
+            wrong = {name: amounts[name] for name in names}
+            says = (
+                f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} right for {world.said}."
+                f" {_must(case, wrong)}"
+            )
+            yield Slip(world.code, says, wrong, 1.0 if len(names) == len(amounts) else 1.2)
+
+
+def _amounts_of(case: Case, world: World) -> dict[str, int]:
+    """The read amounts in which the right word of another storage differs from the right one."""
+    expected = expected_reads(world.stored, case.seen, case.mn, case.k)
+    words = repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address")
+    found = next((word for word in words if word.mode is case.mode), case.right)
+    values = {START.name: found.start_address, LBO.name: found.lbo_bytes, SBO.name: found.sbo_bytes}
+    return {name: value for name, value in values.items() if value != case.wanted[name]}
+
+
+def _elements(case: Case) -> Iterator[Slip]:
+    """Amounts for elements of another size: strides that scale with it, and the K step."""
+    seen = case.seen
+    name = "start_address"
+    for size in (1, 2, 4):
+        bits = 8 * size
+        if bits == seen.bits or seen.bits % 8:
+            continue
+        scaled = {n: case.wanted[n] * bits // seen.bits for n in ("lbo", "sbo") if n in case.read}
+        starts = {name: case.start_at(case.mn, 0) + case.k * size} if case.k else {}
+        of = f"for elements of {bytes_text(size)}; these have {bytes_of(1, seen)}"
+        for names in subsets((*scaled, *starts)):
+            wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
+            says = f"{sentence(named(wrong))} would be right {of}. {_must(case, wrong)}"
+            if names == (name,):
+                says = may(case, starts[name]) or says
+            yield Slip(
+                "element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2
+            )
+        yield from _resized_tile(case, bits, of)
+
+
+def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
+    """The right word of a canonical tile with as many elements of another size."""
+    tile = case.stored.tile
+    if not tile:
+        return
+    try:
+        made = replace(tile, element_bits=bits)
+        word = made.descriptor(case.mn, case.k)
+    except LayoutError:
+        return
+    values = {START.name: word.start_address, LBO.name: word.lbo_bytes, SBO.name: word.sbo_bytes}
+    wrong = {n: v for n, v in values.items() if n in case.read and v != case.wanted[n]}
+    if wrong:
+        says = f"{sentence(named(wrong))} would be right {of}. {_must(case, wrong)}"
+        yield Slip("element_size", says, wrong, 1.3)
+
+
+def _must(case: Case, wrong: Amounts) -> str:
+    parts = [
+        f"the start {case.wanted[n]:#x}" if n == "start_address" else f"{NAMES[n]} {bytes_text(case.wanted[n])}"
+        for n in NAMES
+        if n in wrong
+    ]
+    return f"Here {listed(parts)} {'is' if len(parts) == 1 else 'are'} right."

@@ -1,0 +1,239 @@
+"""The known ways to pack right amounts into a wrong 64-bit word: units, shifts, masks, integer types, halves, other
+formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from lanescope.descriptor.case import NAMES, WORD, Amounts, Case, bytes_of, named, pack, sentence, subsets
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import LBO, SBO, START, VERSION_BIT, WGMMA
+
+LOW = (1 << 32) - 1
+_PLACES = (START, LBO, SBO)
+NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """A word that packs right amounts wrongly. says: the message, or what makes it: hundreds of words are tried, and
+    few are told of. free: bits that prove nothing; none by default, as what nothing reads was taken from the given
+    word. fields: those it spoils, where it leaves the others alone."""
+
+    code: str
+    says: str | Callable[[], str]
+    word: int
+    cost: float = 1.0
+    free: int = 0
+    fields: frozenset[str] = frozenset()
+
+    @property
+    def message(self) -> str:
+        return self.says if isinstance(self.says, str) else self.says()
+
+
+def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
+    """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads
+    them.
+    """
+    form = case.form
+    word = pack(values, form)
+    coded, code = form.field(form.coded), values[form.coded]
+    name = form.mode(code).name
+    yield from _shifts(case, values, case.read | also)
+    yield from high_word_missing(word)
+    if word >> 32:
+        yield exchanged(case, word)
+    bare = word & ~(coded.most << coded.low)
+    if form is WGMMA:
+        yield from _as_tcgen05(bare, code, name)
+    else:
+        yield from _as_wgmma(case, bare, code)
+    if case.computed:
+        return
+    strides = [values["sbo"], *([] if "sbo" in case.read | also else [form.mode(code).pattern_bytes])]
+    for sbo in strides:
+        yield from _narrow_shifts({**values, "sbo": sbo}, word, form)
+
+
+def _as_tcgen05(bare: int, code: int, name: str) -> Iterator[Packing]:
+    """tcgen05's field, or its whole format, under a wgmma. bare: the word without its swizzle."""
+    if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
+        says = (
+            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62] ({name} is"
+            f" {code} << 62); bit 61 belongs to tcgen05's three-bit field."
+        )
+        yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
+    if name == "128B":
+        says = (
+            "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put"
+            " 1 into the field [63:62]."
+        )
+        yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
+
+
+def _as_wgmma(case: Case, bare: int, code: int) -> Iterator[Packing]:
+    """wgmma's format, codes or places under a tcgen05.mma: the version left out, its two-bit code in the field of three
+    bits, this field's code at wgmma's bit 62. bare: the word without its swizzle.
+    """
+    form = case.form
+    mode, low = form.mode(code), form.field(form.coded).low
+    versions = sum(form.field(name).most << form.field(name).low for name in form.constants)
+    old = {known.name: number for known, number in WGMMA.codes.items()}
+    for constant in dict.fromkeys((bare & versions, 0)):
+        rest = bare & ~versions | constant
+        number = old.get(mode.name, 0)
+        if number and number != code:
+            more = (
+                f"The field {form.place(form.coded)} holds {number}, which is wgmma's code of {mode.name}. tcgen05's is"
+                f" {code}: its field has three bits, from bit {low} on."
+            )
+            yield Packing("wgmma_swizzle_code", _also(more, constant), rest | number << low, 0.9)
+        moved = code << 62 & WORD
+        if code and moved != code << low:
+            more = (
+                f"The swizzle code {code} was put at bit 62, where wgmma has its field. tcgen05's field begins at bit"
+                f" {low}: {code} << {low}."
+            )
+            yield Packing("mode_at_bit_62", _also(more, constant), rest | moved, 0.95)
+
+
+def _also(says: str, version: int) -> str:
+    return says if version else f"{says} The version, 1 << 46, is missing, too."
+
+
+def high_word_missing(word: int) -> Iterator[Packing]:
+    """The low half alone."""
+    if word >> 32:
+        says = (
+            "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle"
+            " mode are there; use uint64_t throughout."
+        )
+        yield Packing("high_word_missing", says, word & LOW, 0.9)
+
+
+def exchanged(case: Case, word: int) -> Packing:
+    """The two halves of a word in the wrong order."""
+    says = (
+        "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high"
+        " one."
+    )
+    free = (case.free >> 32 | case.free << 32) & WORD
+    return Packing("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
+
+
+def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Packing]:
+    """Bytes packed as they are, masked or spilling over, and amounts shifted right twice."""
+    active = tuple(f.name for f in _PLACES if f.name in proving and values[f.name])
+    beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
+    for names in subsets(active):
+        rest = pack({name: 0 if name in names else value for name, value in values.items()}, case.form)
+        cut, spilled, added, twice = 0, rest, rest, 0
+        for f in _PLACES:
+            if f.name in names:
+                value = values[f.name]
+                cut |= (value & f.most) << f.low
+                spilled |= value << f.low
+                added += value << f.low
+                twice |= (value >> 8 & f.most) << f.low
+        cost = 1.0 if len(names) == len(active) else 1.05
+        fields = frozenset(names)
+        says = partial(_in_bytes, names, values)
+        for word in {rest | cut, spilled & WORD, added & WORD}:
+            yield Packing("bytes_not_shifted", says, word, cost if cut else NOTHING_LEFT, beside, fields)
+        says = partial(_twice, names, values)
+        yield Packing("shifted_twice", says, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
+
+
+def _in_bytes(names: tuple[str, ...], values: Amounts) -> str:
+    are = "is" if len(names) == 1 else "are"
+    shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in names)
+    return (
+        f"{sentence(named(names))} {are} in bytes. The field is in units of 16 bytes: shift right by 4, so that"
+        f" {shifted}."
+    )
+
+
+def _twice(names: tuple[str, ...], values: Amounts) -> str:
+    right = ", and ".join(
+        f"{NAMES[f.name]} {(value := values[f.name]):#x} is {value >> 4:#x} in the field, not {value >> 8 & f.most:#x}"
+        for f in _PLACES
+        if f.name in names
+    )
+    return f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {right}."
+
+
+def _narrow_shifts(values: Amounts, word: int, form: Format) -> Iterator[Packing]:
+    """Shifts by 32 and more of 32-bit integers, which machines take modulo 32 or give 0 for."""
+    wide = {f.name: f for f in form.fields if f.low >= 32}
+    terms = {name: f.cut(values[name]) for name, f in wide.items()}
+    for names in subsets(tuple(name for name, value in terms.items() if value)):
+        kept, low, wrapped = word, 0, 0
+        for n in names:
+            f = wide[n]
+            term = terms[n] << f.low % 32 & LOW
+            kept &= ~(f.most << f.low)
+            low |= term
+            wrapped += term
+        if not low & ~kept:  # nothing of them is left to see
+            continue
+        says = partial(_narrow, names, wide[names[0]].low)
+        yield Packing("shifts_of_32_bits", says, kept | low, 0.8)
+        yield Packing("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
+        if low >> 31:
+            yield Packing("shifts_of_32_bits", says, kept | low | WORD ^ LOW, 0.8)
+
+
+def _narrow(names: tuple[str, ...], low: int) -> str:
+    as_int = (
+        "was shifted by 32 or more as a 32-bit integer"
+        if len(names) == 1
+        else "were shifted by 32 or more as 32-bit integers"
+    )
+    return f"{sentence(named(names))} {as_int}. Convert to 64 bits first: (uint64_t)x << {low}."
+
+
+def additions(case: Case) -> Iterator[Packing]:
+    """A K step added to the whole word without the shift, its carry running out of the start's field."""
+    if not case.k:
+        return
+    first = case.start_at(case.mn, 0)
+    step = case.wanted["start_address"] - first
+    before = pack({**case.wanted, "start_address": first}, case.form)
+    for amount, code in (
+        (step, "k_step_not_shifted"),
+        (bytes_of(case.k, case.seen), "k_step_not_shifted"),
+        (case.k, "k_step_in_elements"),
+    ):
+        says = f"The K step was added to the word as {amount}. The start is in units of 16 bytes: add {step >> 4:#x}."
+        yield Packing(code, says, (before + amount) & WORD, 1.2, case.free)
+
+
+def sign_extension(word: int) -> int | None:
+    """The bit from which every higher bit is 1, when that reaches down into the fields: no descriptor looks so."""
+    inverted = ~word & WORD
+    lowest = inverted.bit_length()
+    return lowest if lowest <= 46 else None
+
+
+def pointer(case: Case, right: int) -> bool:
+    """Whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above the 14
+    bits of the start.
+
+    Linux gives such addresses 47 bits, the first of which are 0x7…; shifted right by 4 they reach bits 14 to 42. The
+    shared window begins at a multiple of 16 MiB, so that bits 14 to 19 stay clear.
+    """
+    given, free = case.given.word, case.free
+    extra, added = (given ^ right) & ~free, (given - right) & WORD
+    within = not right & ~given & ~free and not extra & START.most and not extra >> 43
+    top = given >> 40 & 7 == 7 and ("sbo" not in case.read or right >> 40 & 7 != 7)
+    if within and top and extra:
+        return True
+    if added and not added & START.most | added >> 14 & 0x3F and (added >> 40 == 7 or (top and not added >> 32)):
+        return True
+    # only LBO and SBO may be spoilt, and the bits between the fields are an address's
+    between = case.stray
+    return bool(between) and not between >> 44 and case.differ <= {"lbo", "sbo"} and bool(case.differ) and within

@@ -1,0 +1,90 @@
+"""Which descriptors read a tile where the program put it: an exact search.
+
+For each swizzle mode and base offset the XOR is taken off the wanted addresses; what is left either is the affine walk
+of the read model, which then names start, LBO and SBO, or no descriptor of that mode reads these data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.descriptor.matrix import LBO, SBO, START, Addresses, Descriptor, View, encode, reads
+from lanescope.errors import LayoutError
+from lanescope.shared.storage import Storage
+from lanescope.shared.swizzle import Mode
+
+
+def expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
+    """The byte address of every element of the slice that begins at (mn, k): int64 [rows, k]."""
+    rows = mn + np.arange(seen.rows, dtype=np.int64)[:, None]
+    cols = k + np.arange(seen.k, dtype=np.int64)[None, :]
+    return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (seen.rows, seen.k))
+
+
+def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool = False) -> list[Descriptor]:
+    """Every descriptor (up to fields nothing reads) that makes the hardware read `expected`, the smallest change of
+    `given` first.
+
+    by_address: the data were swizzled by address bits, which never takes a base offset; none is offered then. Among
+    changes of as many fields, one that leaves base offset and swizzle mode alone comes before one that leaves the start
+    alone.
+    """
+    found = []
+    for mode_ in given.format.codes:
+        if not given.format.allows(seen.bits, seen.major, mode_):
+            continue
+        mask = mode_.chunks - 1
+        for base_offset in range(8 if mask else 1):
+            if by_address and base_offset & mask:
+                continue
+            candidate = _walk(expected, seen, given, mode_, base_offset)
+            if candidate and np.array_equal(reads(candidate, seen), expected):
+                found.append(candidate)
+    return sorted(found, key=lambda d: _size(changes(given, d), d))
+
+
+def plainest(stored: Storage, seen: View, mn: int, k: int) -> Descriptor | None:
+    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None where none does."""
+    expected = expected_reads(stored, seen, mn, k)
+    near = encode(START.cut(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
+    found = repairs(expected, seen, near, stored.swizzle_by == "address")
+    return found[0] if found else None
+
+
+def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, bool, bool, bool, int]:
+    return len(changed), "base_offset" in changed, "swizzle" in changed, "start_address" in changed, made.base_offset
+
+
+def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int) -> Descriptor | None:
+    """The descriptor whose strides are those of the wanted addresses once the XOR is taken off."""
+    w = mode_.chunks
+
+    def plain(row: int, col: int) -> int:
+        return int(mode_.unswizzle(int(expected[row, col]), base_offset))
+
+    start = plain(0, 0)
+    lbo_bytes, sbo_bytes = given.lbo_bytes, given.sbo_bytes
+    if seen.major == "K":
+        sbo_bytes = plain(8, 0) - start if seen.rows > 8 else sbo_bytes
+        lbo_bytes = plain(0, w * seen.per) - start if seen.k > w * seen.per else lbo_bytes
+    elif w == 1:
+        sbo_bytes = plain(seen.per, 0) - start if seen.rows > seen.per else sbo_bytes
+        lbo_bytes = plain(0, 8) - start if seen.k > 8 else lbo_bytes
+    else:
+        sbo_bytes = plain(0, mode_.deep) - start if seen.k > mode_.deep else sbo_bytes
+        lbo_bytes = plain(seen.per * w, 0) - start if seen.rows > seen.per * w else lbo_bytes
+    try:
+        encoded = {
+            f.encoded_name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo_bytes), (SBO, sbo_bytes))
+        }
+    except LayoutError:
+        return None
+    encoded["base_offset"] = base_offset if w > 1 else given.base_offset
+    constants = {given.format.field(name).encoded_name: value for name, value in given.format.constants.items()}
+    return given.replace(**encoded, **constants, swizzle=given.format.codes[mode_])
+
+
+def changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
+    """Field → (encoded value given, value needed), only what differs."""
+    pairs = {f.name: (f.get(given.word), f.get(fixed.word)) for f in given.format.fields}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

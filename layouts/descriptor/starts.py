@@ -1,0 +1,209 @@
+"""The known mistakes of a descriptor's start: the address itself, the steps along K and along M or N, and another
+slice's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanescope.descriptor.case import Case, Slip, bytes_of, bytes_text
+from lanescope.descriptor.matrix import START
+from lanescope.reading import listed
+
+NAME = "start_address"
+K_OF_TYPES = (8, 16, 32)  # what one dense wgmma takes of K: tf32, 16-bit, 8-bit
+
+
+def starts(case: Case) -> Iterator[Slip]:
+    """Every known wrong start of this slice; the likelier of two equal ones first."""
+    if case.k:
+        yield from _k_step(case)
+    if case.mn:
+        yield from _mn_step(case)
+    yield from _address(case)
+    yield from _other_slice(case)
+
+
+def _address(case: Case) -> Iterator[Slip]:
+    """Mistakes of the address, wherever the slice lies."""
+    start = case.wanted[NAME]
+    if case.stored.base:
+        says = (
+            f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is"
+            f" {start:#x}."
+        )
+        yield Slip("start_wrong", says, {NAME: start - case.stored.base}, 1.5)
+    cut = start & START.most
+    says = (
+        f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x{START.mask:X}, then"
+        " shift right by 4."
+    )
+    yield Slip("start_wrong", says, {NAME: cut}, 1.5)
+    first = int(case.expected[0, 0])
+    says = (
+        f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself:"
+        f" give the address before it, {start:#x}."
+    )
+    yield Slip("start_wrong", says, {NAME: first}, 1.35)
+
+
+def _k_step(case: Case) -> Iterator[Slip]:
+    start, seen, k = case.wanted[NAME], case.seen, case.k
+    first = case.start_at(case.mn, 0)
+    step, along = start - first, bytes_of(k, seen)
+    right = f"The slice at k = {k} begins {bytes_text(step)} after the one at k = 0, at {start:#x}."
+    missing = f"The start does not move with K: it is that of k = 0. {right} Add {step >> 4:#x} to the low word."
+    yield Slip("k_step_missing", missing, {NAME: first}, 0.9)
+    units = f"was added to the encoded start, which is in units of 16 bytes. {right} Add {step >> 4:#x}."
+
+    def slip(code: str, says: str, start: int, cost: float) -> Slip:
+        return Slip(code, may(case, start) or says, {NAME: start}, cost)
+
+    for amount, cost in ((step, 1.1), (along, 1.1 if seen.major == "K" else 1.5)):
+        yield slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", first + 16 * amount, cost)
+    if along != k:
+        says = f"The K step was counted in elements ({k}), not in bytes. {right}"
+        yield slip("k_step_in_elements", says, first + k, 1.0)
+        yield slip("k_step_in_elements", f"The K step in elements, {k}, {units}", first + 16 * k, 1.0)
+    if along != step:
+        moves = f"The start moves {bytes_text(along)} for the step along K"
+        edge = case.edge
+        if seen.major == "MN":
+            says = f"{moves}, as in a K-major tile. Here M/N is contiguous, and that is a step along M/N. {right}"
+        elif case.mode.chunks > 1:
+            what = f"atom of {edge}" if edge == case.mode.width_bytes else f"row of {edge}"
+            says = f"{moves}, past the edge of {'an' if what.startswith('atom') else 'a'} {what} bytes. {right}"
+        else:
+            says = f"{moves}, past the edge of a core matrix, 16 bytes along K. {right}"
+        yield Slip("k_advance_past_atom", says, {NAME: first + along}, 1.0)
+    yield from _k_of_another_type(case, first, right)
+    yield from _panels(case, first, right)
+
+
+def _k_of_another_type(case: Case, first: int, right: str) -> Iterator[Slip]:
+    """The step of an instruction that takes another K."""
+    for other in K_OF_TYPES:
+        moved = bytes_of(case.k // case.seen.k * other, case.seen)
+        if other == case.seen.k or case.k % case.seen.k or moved % 16 or first + moved == case.wanted[NAME]:
+            continue
+        says = (
+            f"The K step is {other} elements ({bytes_text(bytes_of(other, case.seen))}) an instruction, as for another"
+            f" type; this one takes {case.seen.k} ({bytes_text(bytes_of(case.seen.k, case.seen))}). {right}"
+        )
+        says = may(case, first + moved) or says
+        yield Slip("element_size", says, {NAME: first + moved}, 2.1 if case.whole_slice(first + moved) else 1.2)
+
+
+def may(case: Case, start: int) -> str:
+    """Of several ways in which a program may have come to a wrong step along K, all of them; "" of one or none."""
+    seen, k = case.seen, case.k
+    first = case.start_at(case.mn, 0)
+    step, along = case.wanted[NAME] - first, bytes_of(k, seen)
+    ways: dict[str, int] = {}
+    if along != k:
+        ways[f"a count of elements ({k}) in place of bytes"] = k
+        ways[f"a count of elements ({k}) added to the encoded start, which counts 16 bytes"] = 16 * k
+        if along == step:
+            ways["a count of bytes added to a pointer, which scales it again"] = along * seen.bits // 8
+    for amount in (step, along):
+        ways[f"a count of bytes, {amount:#x}, added to the encoded start, which counts 16 bytes"] = 16 * amount
+    for bits in (8, 16, 32):
+        if bits != seen.bits >= 8:
+            ways[f"that of elements of {bits // 8} byte{'s' if bits > 8 else ''}"] = k * bits // 8
+    for other in K_OF_TYPES:
+        if other != seen.k and not k % seen.k:
+            amount = bytes_of(k // seen.k * other, seen)
+            ways[f"that of an instruction that takes {other} of K"] = amount
+    found = [way for way, moved in ways.items() if first + moved == start]
+    if len(found) < 2:
+        return ""
+    return (
+        f"The start moves {bytes_text(start - first)} for the step along K. The step may be {listed(found, 'or')}. The"
+        f" slice at k = {k} begins {bytes_text(step)} after the one at k = 0, at {case.wanted[NAME]:#x}."
+    )
+
+
+def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
+    """The slice lies in a later panel of atoms along K, and the start steps by another panel than the tile has."""
+    seen, wide = case.seen, case.atom[1]
+    count, inside = divmod(case.k, wide)
+    if not count:
+        return
+    inner = case.start_at(case.mn, inside) - first
+    panel = (case.wanted[NAME] - first - inner) // count
+    lines = case.atom[0] if seen.major == "K" else 8
+    instruction = -(-seen.rows // lines) * lines * case.mode.width_bytes if seen.major == "K" else 0
+    if instruction and instruction != panel:
+        says = (
+            f"The start steps over panels of {seen.rows} rows ({bytes_text(instruction)}), which is what the"
+            f" instruction reads. The tile's panels along K are {bytes_text(panel)} apart. {right}"
+        )
+        yield Slip("panel_stride_from_instruction", says, {NAME: first + count * instruction + inner}, 1.0)
+    moved = case.had[NAME] - first - inner
+    if (
+        moved > 0
+        and moved % count == 0
+        and (moved // count) % (8 * case.mode.width_bytes) == 0
+        and moved // count != panel
+    ):
+        says = (
+            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along K are"
+            f" {bytes_text(panel)} apart. {right}"
+        )
+        along_k = case.slices.get(case.had[NAME], (-1, -1))[0] == case.mn
+        yield Slip("panel_stride_wrong", says, {NAME: case.had[NAME]}, 2.6 if along_k else 1.7, taken=True)
+
+
+def _mn_step(case: Case) -> Iterator[Slip]:
+    """Mistakes of the step to a slice that is not the first along M or N."""
+    start, seen, mn = case.wanted[NAME], case.seen, case.mn
+    first = case.start_at(0, case.k)
+    step = start - first
+    right = f"The slice at mn = {mn} begins {bytes_text(step)} after the one at mn = 0, at {start:#x}."
+    says = f"The start does not move with M or N: it is that of mn = 0. {right} Add {step >> 4:#x} to the low word."
+    yield Slip("other_slice", says, {NAME: first}, 1.2)
+    says = (
+        f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which is in units of 16 bytes."
+        f" {right} Add {step >> 4:#x}."
+    )
+    yield Slip("start_wrong", says, {NAME: first + 16 * step}, 1.2)
+    counted = step * 8 // max(seen.bits, 8)
+    if counted != step:
+        code, cost = ("other_slice", 1.3) if first + counted in case.slices else ("start_wrong", 1.2)
+        says = f"The step along M/N was counted in elements ({counted}), not in bytes. {right}"
+        yield Slip(code, says, {NAME: first + counted}, cost)
+    if seen.major == "K":
+        return
+    along = bytes_of(mn, seen)
+    edge = f"past the edge of an atom of {case.atom[0]} elements" if mn >= case.atom[0] else "as in a row of the tile"
+    says = f"The start moves {bytes_text(along)} along M/N, {edge}. {right}"
+    yield Slip("panel_stride_wrong", says, {NAME: first + along}, 1.5)
+    moved, count = case.had[NAME] - first, mn // case.atom[0]
+    if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:
+        says = (
+            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along M/N are"
+            f" {bytes_text(step // count)} apart. {right}"
+        )
+        yield Slip(
+            "panel_stride_wrong",
+            says,
+            {NAME: case.had[NAME]},
+            2.6 if case.whole_slice(case.had[NAME]) else 1.7,
+            taken=True,
+        )
+
+
+def _other_slice(case: Case) -> Iterator[Slip]:
+    had = case.had[NAME]
+    found = case.slices.get(had)
+    if not found or found == (case.mn, case.k):
+        return
+    mn, k = found
+    says = (
+        f"The start is that of the slice at mn = {mn}, k = {k}. The slice at mn = {case.mn}, k = {case.k} begins at"
+        f" {case.wanted[NAME]:#x}."
+    )
+    if k % case.seen.k:
+        says += f" One instruction takes {case.seen.k} of K."
+    likely = case.whole_slice(had) or (mn == case.mn and 2 * k == case.k)
+    yield Slip("other_slice", says, {NAME: had}, 1.4 if likely else 2.0, taken=True)

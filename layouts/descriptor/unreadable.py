@@ -1,0 +1,285 @@
+"""Data that no descriptor reads as they were stored: what stands in the way, and which storage the word would read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lanescope.descriptor.case import Diagnosis, bytes_of
+from lanescope.descriptor.matrix import Addresses, Descriptor, View
+from lanescope.descriptor.repair import changes, expected_reads, repairs
+from lanescope.descriptor.worlds import World, canonicals, reads_as, restored
+from lanescope.shared.storage import Storage
+from lanescope.shared.swizzle import Mode
+
+Judge = Callable[
+    [Descriptor, View, Storage, int, int, Addresses], list[Diagnosis]
+]  # the causes of a mismatch that a word could mend
+XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lies where the word reads, but for the swizzle
+
+
+def unreadable(
+    given: Descriptor, seen: View, stored: Storage, expected: Addresses, mn: int, k: int, judge: Judge
+) -> list[Diagnosis]:
+    """No descriptor of this major reads these data: say why, and which storage the word reads."""
+    beyond = int(expected.max()) >> 18
+    if beyond:
+        says = (
+            f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory"
+            " ends before 0x40000."
+        )
+        return [Diagnosis("not_canonical", says)]
+    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
+    if at % seen.per and int(expected[0, 0]) % 16:
+        says = (
+            f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
+            f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
+        )
+        return [Diagnosis("not_canonical", says)]
+    turned = _turned(given, seen, expected)
+    if turned:
+        return [turned]
+    worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode, given)]
+    fits = next((w for w in worlds if reads_as(given, seen, w, mn, k)), None)
+    if fits and fits.code in XOR_ALONE:
+        return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
+    atom = seen.per * stored.mode.chunks
+    if (
+        seen.major == "MN"
+        and stored.mode.chunks > 1
+        and mn % atom
+        and not mn % seen.per
+        and stored.major(seen.major) == "MN"
+    ):
+        return [_inside_atom(seen, stored, mn, atom)]
+    out = [_why_not(seen, stored, expected)]
+    if fits:
+        return [replace(d, storage=dict(fits.spec)) for d in out]
+    if _as_the_rows(given, seen, stored, expected):
+        return out
+    return [*out, *_of_the_word(given, seen, stored, mn, k, judge)]
+
+
+def _as_the_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
+    """Whether the strides say of plain rows what they can say: LBO 0 or 16, SBO eight rows."""
+    across = expected if seen.major == "K" else expected.T
+    pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
+    return given.lbo_bytes in (0, 16) and given.sbo_bytes == 8 * pitch
+
+
+def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
+    """What no descriptor of this major can say about the data."""
+    if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
+        return Diagnosis("not_canonical", _off_row(stored, stored.mode))
+    if _contiguous(expected, seen, stored) in ("", seen.major):
+        return _no_word(seen, stored, expected)
+    if not seen.form.allows(seen.bits, "MN"):
+        says = (
+            f"The data is contiguous along M/N. {seen.form.reader} reads {seen.bits}-bit elements K-major only: store K"
+            " contiguous."
+        )
+        return Diagnosis("not_canonical", says)
+    other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
+    says = (
+        f"The data is {other}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be {flag},"
+        f" and the tile must be stored in {other}-major core matrices or swizzled atoms, which it is not."
+    )
+    return Diagnosis("wrong_transpose", says)
+
+
+def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
+    """The dimension along which elements are neighbours; "" where neither is."""
+    if said := stored.major(""):
+        return said
+    size = max(seen.bits // 8, 1)
+    along_k, along_mn = (bool((np.diff(expected[:8, :8], axis=axis) == size).all()) for axis in (1, 0))
+    return "K" if along_k else "MN" if along_mn else ""
+
+
+def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: Judge) -> list[Diagnosis]:
+    """The word is no better than the data: what is wrong with it for a canonical tile of its mode."""
+    for world in canonicals(stored, seen, given.mode):
+        tile = world.stored
+        if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
+            continue
+        wanted = expected_reads(tile, seen, mn, k)
+        if not repairs(wanted, seen, given):  # a slice that begins where no descriptor can, whatever the storage
+            continue
+        causes = judge(given, seen, tile, mn, k, wanted)
+        right = causes[0].fix if causes else None
+        if right:
+            return [
+                Diagnosis(c.code, f"{c.message} (Said of {world.said}; its descriptor is {right}.)") for c in causes
+            ]
+    return []
+
+
+def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
+    """Where the storage leaves what any mode can read, and how to store instead."""
+    pitch, width = stored.pitch_bytes, stored.mode.width_bytes
+    if stored.mode.chunks > 1 and pitch and pitch != width:
+        says = (
+            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and"
+            f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
+        )
+        return Diagnosis("not_canonical", says)
+    row, chunk, text, rows_apart = _broken_core(expected, seen)
+    lines = "rows" if seen.major == "K" else "k"
+    says = (
+        f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to"
+        f" {row // 8 * 8 + 7}: {text}"
+    )
+    if not rows_apart or stored.mode.chunks > 1:
+        return Diagnosis("not_canonical", says)
+    across, along = ("row", "k") if seen.major == "K" else ("k", "row")
+    outer, inner = ("SBO", "LBO") if seen.major == "K" else ("LBO", "SBO")
+    formula = (
+        f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} *"
+        f" {max(seen.bits // 8, 1)}"
+    )
+    form = seen.form
+    wide = [m for m in form.codes if m.chunks > 1 and m.width_bytes == pitch]
+    own = min(wide, key=lambda m: m.xor is not None, default=None)
+    if own:
+        says += (
+            f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with"
+            f" {form.codes[own]} in the field {form.place(form.coded)} and SBO {own.pattern_bytes}."
+        )
+        says += f" For mode none store element (row, k) at {formula}."
+    else:
+        says += (
+            f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their"
+            " swizzle."
+        )
+    return Diagnosis("row_major_not_core_matrix", says)
+
+
+def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
+    """A slice that begins inside an MN-major atom and runs into the next."""
+    legal = [m for m in seen.form.codes if m is not stored.mode and seen.form.allows(seen.bits, seen.major, m)]
+    by_size = sorted(legal, key=lambda m: -m.chunks)
+    narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
+    if narrower is None:
+        says = (
+            f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {seen.per}, in this one"
+            f" at a multiple of {atom}."
+        )
+        return Diagnosis("mn_offset_inside_atom", says)
+    spec = _standard(stored, seen, narrower)
+    wide = narrower.chunks * seen.per
+    how = (
+        f"swizzle {narrower.name}, whose atoms have {wide}"
+        if narrower.chunks > 1
+        else f"no swizzle, in core matrices of {wide}"
+    )
+    says = (
+        f"The slice begins at {mn} of M/N, inside an atom of {atom}, and runs into the next one. Start at a multiple of"
+        f" {atom}, or store the tile with {how}."
+    )
+    return Diagnosis("mn_offset_inside_atom", says, storage=spec)
+
+
+def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, str]:
+    """(code, message) of data that differ from what the word reads by their XOR alone."""
+    word = given.mode
+    if world.code == "stored_unswizzled":
+        return (
+            world.code,
+            (
+                f"The data was stored without the XOR that swizzle {word.name} of the descriptor expects."
+                f" {store_with(word)}"
+            ),
+        )
+    if stored.mode is word:
+        return "not_canonical", _off_row(stored, word)
+    if stored.spec.get("kind") == "cute" and stored.mode.chunks == 1:
+        had, made = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, world.spec))
+        says = f"Counted in the layout's units, swizzle {word.name} is {made}, not {had}: {store_with(word, True)}"
+        return world.code, says
+    says = (
+        f"The data was stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
+        f" {word.name}. {store_with(word)}"
+    )
+    return world.code, says
+
+
+def _off_row(stored: Storage, mode: Mode) -> str:
+    return (
+        f"The XOR was applied to the offset from the tile's start, which lies {stored.base % mode.pattern_bytes} bytes"
+        f" past a {mode.pattern_bytes}-byte boundary. Base offset counts rows of 128 bytes and cannot say that. Align"
+        f" the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
+    )
+
+
+def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
+    """A canonical tile of the word's mode with as many elements."""
+    world = next(canonicals(stored, seen, mode), None)
+    return dict(world.spec) if world else None
+
+
+def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
+    """The data as the other major reads them."""
+    other = replace(seen, major="MN" if seen.major == "K" else "K")
+    if not seen.form.allows(seen.bits, "MN"):
+        return None
+    found = repairs(expected, other, given)
+    if not found:
+        return None
+    needed = changes(given, found[0])
+    flag = "1" if other.major == "MN" else "0"
+    more = f" Then {_list(needed)} must change, too." if needed else ""
+    says = (
+        f"The data is {other.major}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be"
+        f" {flag}.{more}"
+    )
+    return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)
+
+
+def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
+    """The first core matrix that no mode allows: (row, chunk of K, what is wrong, whether its rows are whole but too
+    far apart).
+    """
+    across = expected if seen.major == "K" else expected.T
+    size = bytes_of(seen.per, seen) // seen.per or 1
+    per = seen.per
+    for row in range(0, across.shape[0], 8):
+        for chunk in range(across.shape[1] // per):
+            core = across[row : row + 8, chunk * per : (chunk + 1) * per]
+            if seen.bits >= 8 and (not (np.diff(core, axis=1) == size).all() or (core[:, 0] % 16).any()):
+                return (
+                    row,
+                    chunk,
+                    (
+                        f"its rows are not 16 contiguous bytes on a 16-byte boundary (row {row} begins at"
+                        f" {int(core[0, 0])})."
+                    ),
+                    False,
+                )
+            if not any(_legal_pitch(core[:, 0], m) for m in seen.form.codes):
+                apart = int(core[1, 0] - core[0, 0])
+                says = (
+                    f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64"
+                    " or 128 with the XOR."
+                )
+                return row, chunk, says, True
+    return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False
+
+
+def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
+    """Whether eight row starts are one atom's lines under some base offset."""
+    return any((np.diff(mode.unswizzle(starts, base)) == mode.width_bytes).all() for base in range(mode.chunks))
+
+
+def _list(needed: dict[str, tuple[int, int]]) -> str:
+    return " and ".join(f"{name} ({had} → {want})" for name, (had, want) in needed.items()) or "nothing"
+
+
+def store_with(mode: Mode, middle: bool = False) -> str:
+    if mode.chunks == 1:
+        says = "store 8×8 core matrices without a swizzle."
+    else:
+        says = f"store with {mode.swizzle()} on byte addresses (CU_TENSOR_MAP_SWIZZLE_{mode.name} in a TMA tensor map)."
+    return says if middle else says[:1].upper() + says[1:]

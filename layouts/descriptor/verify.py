@@ -1,0 +1,148 @@
+"""Does a descriptor read a tile the way the program stored it? If not, by what name is the mistake known, and what
+repairs it.
+
+layouts/descriptor/repair.py finds the words that verify, layouts/descriptor/diagnosis.py the cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lanescope.cxx.expression import Note
+from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.diagnosis import clean, diagnose
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, cautions, reads
+from lanescope.descriptor.repair import changes, expected_reads, repairs
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.shared.storage import Storage
+from lanescope.showing import Shown
+
+__all__ = ["Diagnosis", "Mismatch", "Verdict", "verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An element of the operand, (row, k): the byte it is read from, and the byte where it lies."""
+
+    row: int
+    k: int
+    read: int
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Shown):
+    """The result: both maps, how many elements agree, the first that does not, and the diagnoses, likeliest first."""
+
+    read: Addresses
+    expected: Addresses
+    diagnoses: tuple[Diagnosis, ...]
+    formed: bool = True  # whether the word is one of its format: the constants of the format are in it
+    caution: tuple[str, ...] = ()  # beside a match: reserved bits that are set, and what is inferred
+
+    @property
+    def matched(self) -> int:
+        return int((self.read == self.expected).sum())
+
+    @property
+    def total(self) -> int:
+        return int(self.read.size)
+
+    @property
+    def match(self) -> bool:
+        return self.formed and self.matched == self.total
+
+    @property
+    def first_mismatch(self) -> Mismatch | None:
+        """The first element, row by row, that is read from another place; None where none is."""
+        wrong = np.argwhere(self.read != self.expected)
+        if not len(wrong):
+            return None
+        row, k = (int(n) for n in wrong[0])
+        return Mismatch(row, k, int(self.read[row, k]), int(self.expected[row, k]))
+
+
+def verify(
+    descriptor: Descriptor,
+    seen: View,
+    stored: Storage,
+    mn: int = 0,
+    k: int = 0,
+    notes: tuple[Note, ...] = (),
+    computed: bool = False,
+) -> Verdict:
+    """Compare reads with where the program put the slice that begins at (mn, k), and diagnose a difference.
+
+    notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first
+    cause. computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
+    """
+    inside(seen, stored, mn, k)
+    expected = expected_reads(stored, seen, mn, k)
+    if descriptor.mode_code not in descriptor.format.codes.values():
+        return _reserved_mode(descriptor, seen, stored, expected)
+    read = reads(descriptor, seen)
+    formed = all(descriptor.amount(name) == value for name, value in descriptor.format.constants.items())
+    if np.array_equal(read, expected) and formed:
+        return Verdict(read, expected, (), caution=cautions(descriptor, seen))
+    if notes:
+        causes = _of_expression(notes[0], descriptor, seen, stored, mn, k, expected)
+    else:
+        causes = diagnose(descriptor, seen, stored, mn, k, expected, computed)
+    return Verdict(read, expected, tuple(causes), formed)
+
+
+def inside(seen: View, stored: Storage, mn: int, k: int) -> None:
+    """Refuse a slice that does not lie in what is stored: LayoutError `bad_slice`."""
+    for name, at, size, extent in (("mn", mn, seen.rows, stored.mn), ("k", k, seen.k, stored.k)):
+        if at < 0 or (extent is not None and at + size > extent):
+            raise LayoutError(
+                "bad_slice",
+                f"The slice {name} {at} … {at + size - 1} does not lie in the stored {extent}.",
+                f"The instruction takes {size} of {name}.",
+                f"slice.{name}",
+            )
+
+
+def _reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
+    """A word whose swizzle code has no meaning: it reads what nobody states. Said with the code that the tile needs,
+    and with wgmma's where that is what the field holds.
+    """
+    form = given.format
+    plain = given.replace(**{form.coded: form.codes[form.modes[0]]})
+    found = repairs(expected, seen, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
+    fix = next((one for one in found if one.mode is stored.mode), found[0] if found else None)
+    code = given.mode_code
+    says = f"The field {form.place(form.coded)} holds {code}, which is reserved in {form.name}."
+    if fix and fix.mode.tma == code:
+        says += f" {code} is the TMA tensor map's code of {fix.mode.name}; the descriptor's is {fix.mode_code}."
+        return _refused(expected, "tma_swizzle_enum", says, given, fix)
+    old = next((mode.name for mode, known in WGMMA.codes.items() if known == code), "")
+    if old:
+        says += f" {code} is wgmma's code of {old}; {form.name}'s is {form.codes[form.named(old)]}."
+    return _refused(expected, "wgmma_swizzle_code" if old else "swizzle_reserved", says, given, fix)
+
+
+def _refused(expected: Addresses, code: str, says: str, given: Descriptor, fix: Descriptor | None) -> Verdict:
+    """No element is read from where it lies: the cause, and the word that reads the tile."""
+    cause = Diagnosis(code, says, fix, changes(given, fix) if fix else {})
+    return Verdict(np.full_like(expected, -1), expected, (cause,), False)
+
+
+def _of_expression(
+    note: Note, given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses
+) -> list[Diagnosis]:
+    """What the expression's arithmetic lost, then what is wrong with the word that was meant; one repair for all of
+    it.
+    """
+    meant = Descriptor(note.word, given.format)
+    rest = (
+        []
+        if np.array_equal(reads(meant, seen), expected)
+        else diagnose(meant, seen, stored, mn, k, expected, computed=True)
+    )
+    fix = rest[0].fix if rest else clean(meant, seen)
+    needed = changes(given, fix) if fix else {}
+    return [replace(found, fix=fix, changes=needed) for found in (Diagnosis(note.code, note.message), *rest)]

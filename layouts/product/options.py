@@ -1,0 +1,107 @@
+"""Options of a whole product, `swizzle=128B,major=MN`: read from text or an object, each checked under its own name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lanescope.errors import LayoutError
+from lanescope.product.plan import Options
+from lanescope.reading import choice, keys, number, shown
+
+LONGEST = 2000  # characters of one side's options
+_BETWEEN = re.compile(r",(?=\s*[a-z_][a-z0-9_]*\s*=)")  # a comma before the next name; those of a CuTe layout stay
+
+
+def read(given: object, side: str) -> Options:
+    """Options as text or mapping → name: text. LayoutError names what is no `name=value`."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {
+            str(name): _option(value, f"{side}.{shown(name)}") for name, value in given.items() if value is not None
+        }
+    if not isinstance(given, str):
+        raise LayoutError(
+            "bad_options", f"{side} is {shown(given)}.", "Write name=value,name=value or an object.", side
+        )
+    if len(given) > LONGEST:
+        raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
+    out: Options = {}
+    for item in filter(None, (part.strip() for part in _BETWEEN.split(given))):
+        name, _, value = (part.strip() for part in item.partition("="))
+        if not name or not value:
+            raise LayoutError(
+                "bad_options",
+                f"'{shown(item)}' is not an option of {side.upper()}.",
+                "Write name=value, e.g. swizzle=128B.",
+                side,
+            )
+        if name in out:
+            raise LayoutError(
+                "bad_options",
+                f"'{shown(name)}' of {side.upper()} is given twice.",
+                "Give every name once.",
+                f"{side}.{shown(name)}",
+            )
+        out[name] = value
+    return out
+
+
+def _option(value: object, field: str) -> str:
+    """An option's value as text: a word, a whole number, or true and false for 1 and 0."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
+        return str(value)
+    raise LayoutError("bad_options", f"{field} is '{shown(value)}'.", "Give text or a whole number.", field)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`,
+    the words an option takes in `words`."""
+
+    side: str
+    given: Options
+    allowed: tuple[str, ...]
+    full: Options = field(default_factory=dict)
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.allowed and self.given:
+            raise LayoutError(
+                "unknown_key",
+                f"{self.side.upper()} has no options here.",
+                f"'{shown(min(self.given))}' was given.",
+                self.side,
+            )
+        keys(self.given, self.allowed, self.side)
+
+    def word(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
+        value = self.given.get(name, "")
+        self.words[name] = allowed
+        self.full[name] = choice(value, f"{self.side}.{name}", allowed) if value else default or allowed[0]
+        return self.full[name]
+
+    def whole(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
+        value = number(self.given[name], f"{self.side}.{name}", least, most) if name in self.given else default
+        self.full[name] = str(value)
+        return value
+
+    def sign(self, name: str = "scale") -> bool:
+        """Whether an imm-scale is -1."""
+        return self.word(name, ("1", "-1")) == "-1"
+
+    def fail(self, code: str, name: str, message: str, hint: str) -> LayoutError:
+        return LayoutError(code, message, hint, f"{self.side}.{name}")
+
+
+def told(
+    reads: Mapping[str, Reader],
+) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
+    """(every option by side, those that were given, the words each takes), in the order they are allowed."""
+    full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
+    chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
+    return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}

@@ -1,0 +1,335 @@
+"""Options (`swizzle=128B,major=MN`) → a Plan: every option read, checked against the instruction, and
+spelled in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import gcd, lcm
+
+from lanescope.descriptor.matrix import MOST_SHARED, Descriptor
+from lanescope.descriptor.spelling import read_word
+from lanescope.errors import LayoutError
+from lanescope.product.options import Reader, read, told
+from lanescope.product.placing import KINDS, PATTERN, placed, placed_options
+from lanescope.product.plan import Described, Matrix, Options, Plan, Rows, Side, Tiled, read_end
+from lanescope.ptx import catalog, wmma
+from lanescope.ptx.dtypes import DType, dtype
+from lanescope.ptx.instruction import Feed, Instruction, Operand
+from lanescope.reading import choice
+from lanescope.shared import chain
+from lanescope.shared.chain import Chain
+from lanescope.shared.feeding import why_not
+from lanescope.shared.swizzle import NAMES, Mode, mode
+from lanescope.shared.tiling import SWIZZLED_BY, Tile
+
+MOST_STEPS = 64
+MOST_REGISTER_STEPS = 8  # A from registers is loaded before the first wgmma: every step has registers of its own
+SIDES = ("a", "b", "d")
+TILE_OPTIONS = ("major", "swizzle", "swizzle_by", "order", "mn", "k", "first", "base", "descriptor")
+ROW_OPTIONS = ("major", "load", "pitch_bytes", "swizzle")
+LOADS = ("ldmatrix", "elements")
+ORDERS = ("mn", "k")
+FROM = ("shared", "registers")
+
+
+def plannable(instruction: Instruction) -> bool:
+    """Whether a plan can be made for it: it multiplies, and registers hold D and may hold A."""
+    return instruction.family.multiplies and not instruction.family.tensor and {"a", "d"} <= set(instruction.operands)
+
+
+def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> Plan:
+    """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option,
+    `a.swizzle`.
+    """
+    if not plannable(instruction):
+        raise LayoutError(
+            "no_program",
+            f"{instruction.ptx} is not a multiply instruction.",
+            "Choose an mma, wmma.mma or wgmma; a load belongs to one.",
+            "ptx",
+        )
+    make = _BY_FEED[instruction.family.feed]
+    return make(instruction, *(read(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
+
+
+# wgmma ----------------------------------------------------------------------------------------------------------------
+
+
+def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
+    op, k = i.operands["a"], i.sizes["k"]
+    floating, sparse = i.types["d"] != "s32", op.sparsity is not None
+    scale = ("scale",) if floating else ()
+    a_from = choice(a.get("from", FROM[0]), "a.from", FROM)
+    more = {"a": scale + (("selector",) if sparse else ()), "b": scale}
+    staged = ("a", "b") if a_from == "shared" else ("b",)
+    kinds = {
+        s: choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in (("a", a), ("b", b)) if s in staged
+    }
+    stored = {s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else placed_options(kind))) for s, kind in kinds.items()}
+    own = ("from", *(stored["a"] if a_from == "shared" else ("k",)), *more["a"])
+    reads = {"a": Reader("a", a, own), "b": Reader("b", b, (*stored["b"], *more["b"])), "d": Reader("d", d, ("scale",))}
+    reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
+    for s, kind in kinds.items():
+        reads[s].full["kind"], reads[s].words["kind"] = kind, KINDS
+    elements, step = dtype(i.types["a"]), {"a": op.col_count, "b": k}
+    majors = {s: reads[s].word("major", ("K", "MN")) for s in staged}
+    for s in staged:
+        if majors[s] == "MN" and elements.bits != 16:
+            raise reads[s].fail(
+                "bad_major", "major", f"{i.types[s]} is read K-major only.", "MN-major is for f16 and bf16."
+            )
+    modes = {s: mode(reads[s].word("swizzle", NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
+    atoms = {s: swizzle.atom(elements.bits, majors[s])[1] for s, swizzle in modes.items()}
+    least = lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items()))
+    steps = _steps(reads, step, least)
+    sides: dict[str, Side] = {}
+    at = 0
+    for s in staged:
+        shape = (dtype(i.types[s]), i.sizes["m" if s == "a" else "n"], steps * step[s], step[s], majors[s])
+        negated = floating and reads[s].sign()
+        sides[s] = (
+            _tiled(reads[s], *shape, modes[s], at, negated)
+            if s in modes
+            else placed(reads[s], kinds[s], *shape, at, negated)
+        )
+        at = -(-sides[s].end // PATTERN) * PATTERN
+    if a_from == "registers":
+        if steps > MOST_REGISTER_STEPS:
+            raise reads["a"].fail(
+                "bad_option",
+                "k",
+                f"A from registers takes {steps} steps.",
+                f"At most {MOST_REGISTER_STEPS}; store A in shared memory.",
+            )
+        negated = floating and reads["a"].sign()
+        sides["a"] = Side("a", op.element, op.container_bits, i.sizes["m"], steps * op.col_count, "K", negated=negated)
+        reads["a"].full["k"] = str(steps * op.col_count)
+    selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
+    accumulate = reads["d"].word("scale", ("1", "0")) == "1"
+    made = Plan(i, sides["a"], sides["b"], steps, *told(reads), accumulate, selector)
+    _check_shared(made)
+    return made
+
+
+def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> int:
+    """Steps of K: what the options say, or the fewest that fill whole atoms."""
+    found = {}
+    for s in ("a", "b"):
+        if "k" in reads[s].given:
+            k = reads[s].whole("k", 0, 1, 4096)
+            if k % step[s]:
+                raise reads[s].fail(
+                    "bad_option", "k", f"k = {k} is not a whole number of steps.", f"Multiples of {step[s]}."
+                )
+            found[s] = k // step[s]
+    if len(set(found.values())) > 1:
+        raise LayoutError(
+            "bad_option",
+            f"A has {found['a']} steps of K, B {found['b']}.",
+            "Give both the same number of steps, or k of one alone.",
+            "b.k",
+        )
+    steps = next(iter(found.values()), least)
+    if steps % least or steps > MOST_STEPS:
+        s = next(iter(found), "b")
+        allowed = [n * least * step[s] for n in (1, 2, 3)]
+        raise reads[s].fail("bad_option", "k",
+        f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.",
+        f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …")  # fmt: skip
+    return steps
+
+
+def _tiled(
+    reads: Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool
+) -> Tiled:
+    atom, _ = swizzle.atom(element.bits, major)
+    first = reads.whole("first", 0, 0, 4096)
+    mn = reads.whole("mn", -(-(first + rows) // atom) * atom, 8, 4096)
+    if first + rows > mn:
+        raise reads.fail(
+            "bad_option",
+            "mn",
+            f"The tile has {mn} rows, the product reads {first} to {first + rows - 1}.",
+            f"mn from {first + rows}.",
+        )
+    reads.full["k"] = str(k)
+    order, by = reads.given.get("order", ""), reads.word("swizzle_by", SWIZZLED_BY)
+    base = reads.whole("base", at, 0, MOST_SHARED)
+    order = order and reads.word("order", ORDERS)
+    try:
+        tile = Tile(element.bits, major, swizzle, mn, k, order, base, by)
+        tile.descriptor(first, 0, step, rows)
+    except LayoutError as error:
+        name = {"slice": "first"}.get(error.field, error.field)
+        raise error.at(f"{reads.side}.{name}") from None
+    reads.full["order"], reads.words["order"] = tile.order, ORDERS
+    word = None
+    if text := reads.given.get("descriptor"):
+        word = Descriptor(read_word(text, f"{reads.side}.descriptor").word)
+        reads.full["descriptor"] = str(word)
+    return Tiled(
+        reads.side, element, element.bits, rows, k, major, negated=negated, tile=tile, first=first, step=step, word=word
+    )
+
+
+def _check_shared(made: Plan) -> None:
+    """LayoutError where the operands overlap, or where they or what is read does not fit a block's shared memory."""
+    staged = [side for side in (made.a, made.b) if isinstance(side, Described)]
+    if len(staged) == 2:
+        a, b = staged
+        if a.base < b.end and b.base < a.end:
+            free = -(-a.end // PATTERN) * PATTERN
+            raise LayoutError(
+                "overlap",
+                f"A takes bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.",
+                f"Put B at {free}.",
+                "b.base",
+            )
+    for side in staged:
+        if side.end > MOST_SHARED:
+            raise LayoutError(
+                "too_large",
+                f"{side.letter.upper()} ends at byte {side.end}.",
+                f"A block has {MOST_SHARED} bytes.",
+                f"{side.letter}.base",
+            )
+        if side.word and read_end(side, made.steps) > MOST_SHARED:
+            end = read_end(side, made.steps)
+            raise LayoutError(
+                "reads_outside",
+                f"The descriptor would read up to byte {end - 1}; a block has {MOST_SHARED}. It was not executed.",
+                "The start counts from shared memory's first byte; start and strides must stay inside.",
+                f"{side.letter}.descriptor",
+            )  # fmt: skip
+
+
+# mma.sync -------------------------------------------------------------------------------------------------------------
+
+
+def _mma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
+    op, products = i.operands["a"], i.operands["a"].extents.get("product", 1)
+    own = {"a": ("selector",) if op.sparsity else (), "b": ()}
+    ids = ("byte_id", "thread_id") if i.scales else ()
+    reads = {s: Reader(s, given, (*ROW_OPTIONS, *own[s], *ids)) for s, given in (("a", a), ("b", b))}
+    reads["d"] = Reader("d", d, ())
+    sides: dict[str, Side] = {}
+    at = 0
+    for s in ("a", "b"):
+        sides[s] = _rows(reads[s], i, s, products, at)
+        at = -(-sides[s].end // PATTERN) * PATTERN
+    selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
+    chosen = {}
+    for s in ("a", "b") if i.scales else ():
+        scale = i.scales[f"scale_{s}"]
+        legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
+        picked = [int(reads[s].word(name, tuple(map(str, legal[name])))) for name in ids]
+        chosen[s] = (picked[0], picked[1])
+    return Plan(i, sides["a"], sides["b"], 1, *told(reads), True, selector, chosen)
+
+
+def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Rows:
+    op = i.operands[s]
+    mn, k = (op.row_count, op.col_count) if s == "a" else (op.col_count, op.row_count)
+    major = reads.word("major", ("K", "MN"))
+    if major == "MN" and op.container_bits < 8:
+        raise reads.fail("bad_major", "major", f"{op.element.name} elements share bytes along K.", "Store it K-major.")
+    plain = Side(s, op.element, op.container_bits, mn, k, major, products)
+    least = -(-plain.line_units * plain.unit_bytes // 16) * 16
+    pitch = reads.whole("pitch_bytes", least, least, 4096)
+    if pitch % 16:
+        raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is not a multiple of 16.",
+        f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
+    swizzle = mode(reads.word("swizzle", NAMES))
+    where = {
+        "kind": "rows",
+        "inner": major,
+        "pitch_bytes": pitch,
+        "swizzle": swizzle.name,
+        "swizzle_by": "tile",
+        "base": base,
+    }
+    found = _ldmatrix(i, s, major, where)
+    wanted = reads.word("load", LOADS, "ldmatrix" if found else "elements")
+    if wanted == "ldmatrix" and found is None:
+        why = (
+            why_not(op, major)
+            if len(op.axes) == 2 and op.register_bits == 32
+            else "ldmatrix fills 32-bit registers of one matrix."
+        )
+        raise reads.fail("no_chain", "load", f"No ldmatrix loads {s.upper()} so. {why}", "load=elements")
+    return Rows(
+        s,
+        op.element,
+        op.container_bits,
+        mn,
+        k,
+        major,
+        products,
+        pitch_bytes=pitch,
+        mode=swizzle,
+        base=base,
+        chain=found if wanted == "ldmatrix" else None,
+    )
+
+
+def _ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
+    """The best ldmatrix for an operand stored so whose targets have it wherever they have the mma; None where there is
+    none.
+    """
+    if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
+        return None
+    targets = set(catalog.assembled(i).targets)
+    try:
+        fits = chain.advise(i.operands[s], chain.stored(where, i.operands[s], major))
+    except LayoutError:
+        return None
+    return next((c for c in fits if targets <= set(catalog.assembled(c.load.instruction).targets)), None)
+
+
+# wmma -----------------------------------------------------------------------------------------------------------------
+
+
+def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
+    reads = {"a": Reader("a", a, ("ldm",)), "b": Reader("b", b, ("ldm",)), "d": Reader("d", d, ("layout", "ldm"))}
+    sides: dict[str, Side] = {}
+    at = 0
+    for s, layout in zip("ab", i.syntax.layouts, strict=True):
+        op = i.operands[s]
+        mn, k = (op.row_count, op.col_count) if s == "a" else (op.col_count, op.row_count)
+        major = "K" if (layout == "row") == (s == "a") else "MN"
+        ldm = _ldm(reads[s], (op,), layout)
+        sides[s] = Matrix(s, op.element, op.container_bits, mn, k, major, ldm=ldm, base=at, layout=layout)
+        at = -(-sides[s].end // PATTERN) * PATTERN
+    layout = reads["d"].word("layout", ("row", "col"))
+    ldm = _ldm(reads["d"], (i.operands["c"], i.operands["d"]), layout)
+    return Plan(i, sides["a"], sides["b"], 1, *told(reads), d_layout=layout, d_ldm=ldm)
+
+
+def _ldm(reads: Reader, ops: tuple[Operand, ...], layout: str) -> int:
+    """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask
+    for.
+    """
+    least = max(wmma.default_stride(op, layout) for op in ops)
+    step = lcm(*(wmma.both(op).ldm_elements for op in ops))
+    ldm = reads.whole("ldm", -(-least // step) * step, 1, 4096)
+    if ldm < least or ldm % step:
+        why = (
+            f"a {'row' if layout == 'row' else 'column'} has {least} elements"
+            if ldm < least
+            else f"it is not a multiple of {step} elements"
+        )
+        raise reads.fail(
+            "bad_ldm",
+            "ldm",
+            f"ldm = {ldm} is not legal here: {why}.",
+            f"Multiples of {step} from {-(-least // step) * step}.",
+        )
+    return ldm
+
+
+_BY_FEED: dict[Feed, Callable[[Instruction, Options, Options, Options], Plan]] = {
+    Feed.DESCRIPTOR: _wgmma,
+    Feed.MAP: _mma,
+    Feed.LOADS: _wmma,
+}

@@ -1,0 +1,337 @@
+"""The one door to the tables: every instruction, found by its PTX text however it is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from lanescope import reading
+from lanescope.errors import LayoutError
+from lanescope.ptx import refused
+from lanescope.ptx.instruction import Family, Instruction
+from lanescope.ptx.refused import apart as apart
+from lanescope.ptx.refused import shorten as shorten
+from lanescope.ptx.syntax import Syntax
+from lanescope.ptx.table import TABLES
+
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
+LONGEST = 1 << 16  # characters of a pasted text; the opcode in it has its own limit
+LONGEST_OPCODE = 256  # the longest text of the tables has 120
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What ptxas said of one variant: the targets that make code for it and the least PTX version that reads it."""
+
+    targets: tuple[str, ...]
+    ptx_version: str
+
+
+def families() -> tuple[Family, ...]:
+    """Every row of every table."""
+    return tuple(row for table in TABLES for row in table.FAMILIES)
+
+
+FAMILY_NAMES = tuple(
+    dict.fromkeys(row.name for row in sorted(families(), key=lambda row: row.menu))
+)  # in the order of menus
+SPACES = tuple(dict.fromkeys(space for row in families() for space in row.spaces if space))
+OPCODES = {row.opcode.text: row.opcode for row in families()}
+SHORTS = {row.opcode.short: row.opcode.text for row in families() if row.opcode.short}  # wgmma → wgmma.mma_async
+OPCODE_WORDS = frozenset(
+    word for opcode in OPCODES.values() for word in opcode.words[1:]
+)  # those that may follow its first
+_HEADS = sorted({opcode.words[0] for opcode in OPCODES.values()}, key=lambda head: (-len(head), head))
+OPCODE = re.compile(rf"(?<![\w.])({'|'.join(_HEADS)})((?:\s*\.\s*[\w:]+)*)", re.I)
+
+
+@lru_cache(maxsize=1)
+def instructions() -> tuple[Instruction, ...]:
+    """Every variant, in the tables' order."""
+    return tuple(instruction for row in families() for instruction in row.instructions())
+
+
+@lru_cache(maxsize=1)
+def _index() -> dict[tuple[object, ...], Instruction]:
+    return {instruction.syntax.key: instruction for instruction in instructions()}
+
+
+@lru_cache(maxsize=1)
+def _products() -> dict[tuple[int, int, int], tuple[Instruction, ...]]:
+    found: dict[tuple[int, int, int], tuple[Instruction, ...]] = {}
+    for one in instructions():
+        if one.family.multiplies and one.family.specified:
+            m, n, k = (one.sizes[dim] for dim in "mnk")
+            found[m, n, k] = (*found.get((m, n, k), ()), one)
+    return found
+
+
+def products(m: int, n: int, k: int) -> tuple[Instruction, ...]:
+    """Every product that PTX specifies of a shape, in the tables' order."""
+    return _products().get((m, n, k), ())
+
+
+@lru_cache(maxsize=1)
+def _assembled() -> tuple[dict[str, str], dict[str, Assembled]]:
+    data = json.loads((files("layouts") / "table" / "targets.json").read_text())
+    sets = [tuple(names) for names in data["target_sets"]]
+    return data["meta"], {ptx: Assembled(sets[which], version) for ptx, (which, version) in data["variants"].items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The tensor-core instructions that ptxas makes of one variant, in order, and the targets for which it does."""
+
+    targets: tuple[str, ...]
+    runs: tuple[tuple[str, int], ...]  # (mnemonic, how many in a row)
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.runs)
+
+
+@lru_cache(maxsize=1)
+def compiled() -> dict[str, tuple[Compiled, ...]]:
+    """The SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
+    data = json.loads((files("layouts") / "table" / "sass.json").read_text())
+    sets = [tuple(names) for names in data["target_sets"]]
+    found = {
+        ptx: tuple(Compiled(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
+        for ptx, forms in data["variants"].items()
+    }
+    return {i.ptx: found[i.ptx] for i in instructions() if i.ptx in found}
+
+
+def assembler() -> dict[str, str]:
+    """Which ptxas wrote the targets, and when."""
+    return _assembled()[0]
+
+
+def assembler_release() -> str:
+    """The assembler by its release.
+
+    >>> assembler_release()
+    'ptxas 13.0'
+    """
+    name, _, version = assembler()["assembler"].partition(" ")
+    return f"{name} {'.'.join(version.removeprefix('V').split('.')[:2])}"
+
+
+def assembled(instruction: Instruction) -> Assembled:
+    """Targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
+    return _assembled()[1].get(instruction.listed_ptx, Assembled((), ""))
+
+
+SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form with two descriptors
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed with the
+    maps.
+    """
+
+    device: str
+    date: str
+    methods: tuple[str, ...]
+    agrees: bool
+
+
+@lru_cache(maxsize=1)
+def evidence_files() -> tuple[dict[str, Any], ...]:
+    """Every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}}, "descriptors",
+    "banks"}.
+    """
+    folder = files("layouts") / "evidence"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")) if folder.is_dir() else []
+    return tuple(json.loads((folder / name).read_text()) for name in names)
+
+
+def runs(instruction: Instruction) -> tuple[Run, ...]:
+    """What `lanescope gpu verify` saw of an instruction, a run a device; every form of it must have agreed."""
+    out = []
+    for data in evidence_files():
+        meta, results = data["meta"], data["results"]
+        seen = [results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results]
+        if seen:
+            methods = tuple(sorted({method for result in seen for method in result}))
+            agrees = all(told == "agrees" for result in seen for told in result.values())
+            out.append(Run(meta["device"], meta["date"], methods, agrees))
+    return tuple(out)
+
+
+def short(device: str) -> str:
+    """A device as people call it.
+
+    >>> short("NVIDIA H100 80GB HBM3")
+    'H100'
+    """
+    return device.removeprefix("NVIDIA ").split(" ")[0]
+
+
+def opcode_of(text: str) -> str:
+    """The opcode inside a pasted line: an asm string, a predicated line, an operand list behind it, spaces within."""
+    match = OPCODE.search(text)
+    if not match:
+        return ""
+    lowered = re.sub(r"\s+", "", match.group(0)).lower().rstrip(":")
+    spelled = ".".join(_capitals().get(word, word) for word in lowered.split("."))
+    return re.sub(r"(?<=scale_vec::)(\d)x", r"\1X", spelled)
+
+
+@lru_cache(maxsize=1)
+def _capitals() -> dict[str, str]:
+    """The modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
+    return {word.lower(): word for i in instructions() for word in i.modifiers if word != word.lower()}
+
+
+def named(given: object, field: str) -> Instruction:
+    """The instruction that a field of a request names; LayoutError `bad_instruction` says which field."""
+    try:
+        return find(reading.text(given, field, LONGEST))
+    except LayoutError as error:
+        raise error.at(field, "bad_instruction") from None
+
+
+def find(text: str) -> Instruction:
+    """The instruction a PTX text names. LayoutError says which part is illegal and names the nearest legal ones.
+
+    >>> find("mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, ...").ptx
+    'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
+    """
+    opcode = opcode_of(text if isinstance(text, str) else reading.text(text, "ptx"))
+    if not opcode:
+        raise LayoutError(
+            "unknown_instruction",
+            f"'{shorten(text)}' names no matrix instruction.",
+            "Allowed: a PTX text that starts with " + ", ".join(sorted(OPCODES)) + ".",
+            "ptx",
+            tuple(i.ptx for i in instructions()[:3]),
+        )
+    if len(opcode) > LONGEST_OPCODE:
+        hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
+        raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
+    syntax = Syntax.parse(opcode, OPCODE_WORDS)
+    found = _of_syntax(syntax)
+    if found:
+        return found
+    raise _refusal(opcode, syntax)
+
+
+def known(text: str) -> Instruction | None:
+    """The instruction that a PTX text names, as `find` gives it; None where it names none, which costs little.
+
+    >>> known("mma.sync.aligned.m16n8k17") is None
+    True
+    """
+    opcode = opcode_of(text)
+    return _of_syntax(Syntax.parse(opcode, OPCODE_WORDS)) if 0 < len(opcode) <= LONGEST_OPCODE else None
+
+
+def _of_syntax(syntax: Syntax) -> Instruction | None:
+    found = _index().get(syntax.key) or _with_space(syntax) or _index().get(_words_first(syntax).key)
+    whole = None if found else _completed(syntax)
+    return found or ((_index().get(whole.key) or _with_space(whole)) if whole else None)
+
+
+@lru_cache(maxsize=1)
+def _by_rest() -> dict[tuple[object, ...], tuple[Syntax, ...]]:
+    """Opcode, layouts and modifiers but for the state space → every syntax that has them."""
+    found: dict[tuple[object, ...], dict[Syntax, None]] = {}
+    for i in instructions():
+        found.setdefault(_rest(i.syntax), {})[i.syntax] = None
+    return {key: tuple(alike) for key, alike in found.items()}
+
+
+def _rest(syntax: Syntax) -> tuple[object, ...]:
+    return syntax.opcode, syntax.layouts, frozenset(m for m in syntax.modifiers if m not in SPACES)
+
+
+def _completed(syntax: Syntax) -> Syntax | None:
+    """The syntax of a short name with the shape and the types that it leaves out, where these can be but one:
+    ldmatrix.m8n8.x4 moves b16.
+    """
+    if syntax.shape and syntax.types:
+        return None
+    fits = [
+        one for one in _by_rest().get(_rest(syntax), ())
+        if syntax.shape in ("", one.shape) and syntax.types in ((), one.types)
+    ]  # fmt: skip
+    one = fits[0] if len(fits) == 1 else None
+    return replace(one, modifiers=syntax.modifiers) if one else None
+
+
+@lru_cache(maxsize=1)
+def qualifiers() -> frozenset[str]:
+    """Every word that stands behind a dot in the text of an instruction.
+
+    >>> "trans" in qualifiers(), "cuh" in qualifiers()
+    (True, False)
+    """
+    return frozenset(word for i in instructions() for word in i.ptx.split(".")[1:])
+
+
+def _words_first(syntax: Syntax) -> Syntax:
+    """The syntax with words of the opcode that stand among its qualifiers put in front, as CUTLASS's
+    mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata… has them: ptxas takes both.
+    """
+    late = [m for m in syntax.modifiers if m in OPCODE_WORDS and f"{syntax.opcode}.{m}" in OPCODES]
+    rest = tuple(m for m in syntax.modifiers if m not in late)
+    return replace(syntax, opcode=".".join((syntax.opcode, *late)), modifiers=rest) if len(late) == 1 else syntax
+
+
+@lru_cache(maxsize=256)
+def _with_space(syntax: Syntax) -> Instruction | None:
+    """An instruction whose text names another state space than the table's: the same map under the text as given."""
+    given = [m for m in syntax.modifiers if m in SPACES]
+    if len(given) > 1:
+        return None
+    space = given[0] if given else ""
+    rest = tuple(m for m in syntax.modifiers if m not in SPACES)
+    for listed in ((), *((space,) for space in SPACES)):
+        base = _index().get(replace(syntax, modifiers=(*rest, *listed)).key)
+        if base and space in base.family.spaces:
+            return replace(base, ptx=_in_space(base, space), listed=base.ptx)
+    return None
+
+
+def _in_space(instruction: Instruction, space: str) -> str:
+    """The text of a load or store with this state space; "" for none, which is generic addressing."""
+    tokens = [token for token in instruction.ptx.split(".") if token not in SPACES]
+    types = 2 if instruction.family.unpacks else 1
+    before, behind = tokens[:-types], tokens[-types:]  # PTX writes the state space before the types
+    return ".".join(filter(None, (*before, space, *behind)))
+
+
+def access(product: Instruction, operand: str, layout: str) -> Instruction:
+    """The load or store of the same family that fills or stores one operand of a product whose fragments PTX leaves
+    open; layout: row or col.
+    """
+    element = product.operands[operand].element
+    for i in instructions():
+        same = i.family.name == product.family.name and i.shape == product.shape
+        if (
+            same
+            and i.family.memory
+            and i.syntax.layouts == (layout,)
+            and operand in i.types
+            and i.operands[operand].element == element
+        ):
+            return i
+    raise LayoutError(
+        "unknown_instruction",
+        f"No {layout} access of {operand} of {product.ptx}.",
+        "The table of its family lacks it.",
+        "ptx",
+    )
+
+
+def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
+    whole = SHORTS.get(syntax.opcode)
+    if whole and replace(syntax, opcode=whole).key not in _index():
+        syntax = replace(syntax, opcode=whole)  # its short name is understood: told is what else is wrong
+    return refused.refusal(opcode, syntax, instructions(), tuple(OPCODES))

@@ -1,0 +1,168 @@
+"""Numbers as the bits of any element type, and the values of such bits: all of it from the type's row (dtypes.py)."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.ptx.dtypes import DType, Float, Special, dtype
+
+Bits = NDArray[np.uint64]
+Values = NDArray[np.float64]
+TABLED = 16  # bits up to which a type's values stand in a table: half a mebibyte
+SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay exact
+
+
+def legal_values(name: str) -> tuple[int, ...]:
+    """Whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
+    row = dtype(name)
+    if row.bits == 1:
+        return (0, 1)
+    return (-2, -1, 0, 1, 2) if row.signed or row.kind == "bits" else (0, 1, 2, 3)
+
+
+@lru_cache(maxsize=8)
+def scale_codes(name: str) -> tuple[int, ...]:
+    """The codes of SCALE_VALUES in a type of scale factors.
+
+    >>> scale_codes("ue8m0")
+    (126, 127, 128)
+    """
+    return tuple(encode(np.array(SCALE_VALUES), name).tolist())
+
+
+def bounds(name: str) -> tuple[float, float]:
+    """The least and the largest finite value of a type."""
+    row = dtype(name)
+    if row.format:
+        least = -row.format.largest if row.signed else 0.0 if row.format.mantissa_bits else 2.0**-row.format.bias
+        return least, row.format.largest
+    return (
+        (-float(1 << (row.bits - 1)), float((1 << (row.bits - 1)) - 1))
+        if row.signed
+        else (0.0, float((1 << row.bits) - 1))
+    )
+
+
+def nearest(values: Values, name: str) -> Values:
+    """The values that a type holds: floats rounded to nearest, ties to even; whole numbers as they are.
+
+    They must lie within bounds().
+    """
+    held = dtype(name).format
+    if held is None:
+        return values
+    exponent = _exponent(np.abs(values), held) - (held.significant - 1)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent))
+
+
+def _exponent(sizes: Values, held: Float) -> NDArray[np.int64]:
+    """The exponent of each size's leading bit, and no less than that of the least normal number."""
+    return np.where(
+        sizes > 0, np.maximum(np.frexp(sizes)[1].astype(np.int64) - 1, held.least_exponent), held.least_exponent
+    )
+
+
+def encode(values: NDArray[Any], name: str) -> Bits:
+    """Element bits of numbers that the type holds, the least bits of a word.
+
+    A float is rounded to nearest; one past the largest becomes infinity, or the largest where the type has none.
+    """
+    row = dtype(name)
+    return _encoded(values.astype(np.float64), row.format) if row.format else _whole(values, row)
+
+
+def _encoded(values: Values, held: Float) -> Bits:
+    sizes = np.abs(values)
+    finite = np.isfinite(sizes)
+    exponent = _exponent(np.where(finite, sizes, 0), held)
+    counted = np.rint(np.ldexp(np.where(finite, sizes, 0), held.mantissa_bits - exponent)).astype(
+        np.int64
+    )  # the mantissa, with its leading one
+    if not held.mantissa_bits:
+        counted = np.zeros_like(counted)  # every number is a power of two: its exponent is the code
+    codes = ((exponent - held.least_exponent) << held.mantissa_bits) + counted
+    codes = np.where(
+        finite, np.minimum(codes, held.past_largest), np.where(np.isnan(sizes), held.nan, held.past_largest)
+    )
+    sign = np.signbit(values).astype(np.int64) << (held.exponent_bits + held.mantissa_bits)
+    return (codes | sign).view(np.uint64)
+
+
+def _whole(values: NDArray[Any], row: DType) -> Bits:
+    return values.astype(np.int64).view(np.uint64) & np.uint64((1 << row.bits) - 1)
+
+
+def decode(bits: Bits, name: str) -> Values:
+    """The values of element bits, NaN and infinities among them; what stands above them in a word is left out."""
+    row = dtype(name)
+    codes = bits.astype(np.uint64).view(np.int64)
+    if row.format:
+        if row.bits > TABLED:
+            return _decoded(codes, row.format)
+        return np.asarray(_every(row.format, row.bits)[codes & (1 << row.bits) - 1])
+    held = codes & (1 << row.bits) - 1
+    return (held - ((held >> (row.bits - 1)) << row.bits) if row.signed else held).astype(np.float64)
+
+
+@cache
+def _every(held: Float, bits: int) -> Values:
+    """The value of every code of a narrow type."""
+    return _decoded(np.arange(1 << bits, dtype=np.int64), held)
+
+
+def _decoded(codes: NDArray[np.int64], held: Float) -> Values:
+    exponent = codes >> held.mantissa_bits & (1 << held.exponent_bits) - 1
+    mantissa = codes & (1 << held.mantissa_bits) - 1
+    normal = exponent > 0 if held.mantissa_bits else np.ones(codes.shape, bool)
+    counted = mantissa + (normal.astype(np.int64) << held.mantissa_bits)
+    top, last = exponent == (1 << held.exponent_bits) - 1, mantissa == (1 << held.mantissa_bits) - 1
+    number = (
+        ~top
+        if held.special is Special.IEEE
+        else ~(top & last)
+        if held.special is Special.ONE_NAN
+        else np.ones(codes.shape, bool)
+    )
+    sizes = np.ldexp(
+        np.where(number, counted, 0).astype(np.float64), np.where(normal, exponent, 1) - held.bias - held.mantissa_bits
+    )
+    sizes = np.where(number, sizes, np.inf if held.special is Special.IEEE else np.nan)
+    sizes = np.where(~number & (mantissa > 0), np.nan, sizes)
+    negative = held.signed & (codes >> (held.exponent_bits + held.mantissa_bits) & 1).astype(bool)
+    return np.where(negative, -sizes, sizes)
+
+
+def readable(codes: Bits, name: str) -> Bits:
+    """Codes as an instruction takes them: without the low bits that it does not read."""
+    unread = np.uint64(dtype(name).unread_bits)
+    return codes.astype(np.uint64) >> unread << unread
+
+
+def readable_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
+    """Bytes in which elements lie one behind another from the first on, the same bits cleared."""
+    row = dtype(name)
+    if not row.unread_bits:
+        return data
+    size = row.bits // 8
+    whole = len(data) // size * size
+    words = data[:whole].copy().view(f"<u{size}") >> row.unread_bits << row.unread_bits
+    return np.concatenate([words.astype(f"<u{size}").view(np.uint8), data[whole:]])
+
+
+def keys(codes: Bits, row: DType) -> Bits:
+    """Codes that are equal where the instruction reads equal numbers: no low bits of tf32, one zero, one NaN."""
+    codes = readable(codes, row.name)
+    if row.format is None or not row.format.mantissa_bits:
+        return codes
+    values = decode(codes, row.name)
+    codes = np.where(values == 0, np.uint64(0), codes)
+    return np.where(np.isnan(values), np.uint64(row.format.nan), codes)
+
+
+def numbers(codes: Bits, row: DType) -> Values:
+    """The numbers that the instruction takes codes for."""
+    return decode(keys(codes, row), row.name)

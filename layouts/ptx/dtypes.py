@@ -1,0 +1,243 @@
+"""Element types: PTX suffix, bits, and how they sit in registers. PTX ISA 9.1, sections 5.2 and 9.7.14.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from lanescope.errors import LayoutError
+
+
+class Special(Enum):
+    """What the codes with every exponent bit set are."""
+
+    IEEE = "infinities and NaNs"
+    ONE_NAN = "numbers, but for a NaN where every mantissa bit is set, too"
+    NONE = "numbers"
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A binary floating-point format: sign, exponent with the usual bias, mantissa; subnormal below the least normal.
+
+    `digits` are the significant bits that count, where the mantissa is stored with more. A format without mantissa
+    has no zero and no subnormal number: its code is the exponent. IEEE 754; OCP FP8 (e4m3, e5m2); OCP MX 1.0 (e3m2,
+    e2m3, e2m1, ue8m0).
+    """
+
+    exponent_bits: int
+    mantissa_bits: int
+    special: Special = Special.IEEE
+    signed: bool = True
+    digits: int = 0
+
+    @property
+    def bias(self) -> int:
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def significant(self) -> int:
+        """Significant bits, the leading one among them."""
+        return self.digits or self.mantissa_bits + 1
+
+    @property
+    def least_exponent(self) -> int:
+        """The exponent of the least normal number."""
+        return 1 - self.bias if self.mantissa_bits else -self.bias
+
+    @property
+    def largest(self) -> float:
+        """The largest finite value."""
+        top = (1 << self.exponent_bits) - (2 if self.special is Special.IEEE else 1)
+        last = self.special is Special.ONE_NAN and self.mantissa_bits > 0
+        if self.special is Special.ONE_NAN and not self.mantissa_bits:
+            top -= 1
+        return float(2 - 2.0 ** (1 - self.significant) * (2 if last else 1)) * 2.0 ** (top - self.bias)
+
+    @property
+    def past_largest(self) -> int:
+        """The code of what is too large: infinity, or the largest number where there is none."""
+        codes = 1 << (self.exponent_bits + self.mantissa_bits)
+        if self.special is Special.IEEE:
+            return codes - (1 << self.mantissa_bits)
+        return codes - (2 if self.special is Special.ONE_NAN else 1)
+
+    @property
+    def nan(self) -> int:
+        """The code of a quiet NaN, or of the largest number where there is none."""
+        codes = 1 << (self.exponent_bits + self.mantissa_bits)
+        return codes - (1 << self.mantissa_bits >> 1) if self.special is Special.IEEE else codes - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What others call an element type, "" where they have no name.
+
+    atom: in the names of CUTLASS's atoms (SM80_16x8x16_F32F16F16F32_TN); cutlass: C++'s type there; dsl: that of CuTe's
+    Python DSL, behind `cutlass.`; also: further spellings in code, in small letters.
+    """
+
+    atom: str = ""
+    cutlass: str = ""
+    dsl: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def python(self) -> str:
+        """The type in CuTe's Python DSL with its module."""
+        return f"cutlass.{self.dsl}"
+
+    @property
+    def short(self) -> str:
+        """C++'s type without its namespace."""
+        return self.cutlass.rpartition("::")[2]
+
+    @property
+    def padded(self) -> str:
+        """C++'s type of elements that take a byte each in shared memory though they are narrower."""
+        return f"cutlass::detail::{self.short.removesuffix('_t')}_unpacksmem_t"
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """One element type.
+
+    `bits` is what one element occupies in a packed register (tf32 takes a whole 32-bit register, 19 bits of it count).
+    `kind` is "float", "int", "uint" or "bits"; a float's `format` says what its bits mean. `cpp` is the CUDA C++
+    type of one element, "" where there is none; `register_type` the PTX type of the register that holds it, where
+    that is not a packed .b32; `names`: what CUTLASS and code call it.
+    """
+
+    name: str
+    bits: int
+    kind: str
+    cpp: str = ""
+    note: str = ""
+    format: Float | None = None
+    register_type: str = "b32"
+    names: Names = Names()
+
+    @property
+    def register_bits(self) -> int:
+        return 64 if self.bits == 64 else 32
+
+    @property
+    def signed(self) -> bool:
+        """Whether it holds negative numbers."""
+        return self.format.signed if self.format else self.kind == "int"
+
+    @property
+    def unread_bits(self) -> int:
+        """The low bits of its mantissa that no instruction reads: 13 of a tf32. PTX ISA 9.1, 9.7.15.2."""
+        return self.format.mantissa_bits + 1 - self.format.significant if self.format and self.format.digits else 0
+
+    def padding_below(self, container_bits: int) -> int:
+        """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low
+        six.
+
+        PTX ISA 9.1, 9.7.14.5.14; CUTLASS shifts by the same two bits (include/cute/atom/mma_traits_sm120.hpp,
+        fp4_shift_A).
+        """
+        return (container_bits - 4) // 2 if self.bits == 4 else 0
+
+
+E4M3 = Float(4, 3, Special.ONE_NAN)
+_ROWS = (
+    DType("f64", 64, "float", "double", "", Float(11, 52), "f64", Names("F64", "double", "Float64")),
+    DType("f32", 32, "float", "float", "", Float(8, 23), "f32", Names("F32", "float", "Float32", ("f32",))),
+    DType(
+        "tf32", 32, "float", "float", "19 significant bits in a 32-bit register", Float(8, 23, digits=11),
+        names=Names("TF32", "cutlass::tfloat32_t", "TFloat32", ("tf32",)),
+    ),
+    DType(
+        "f16", 16, "float", "__half", "", Float(5, 10),
+        names=Names("F16", "cutlass::half_t", "Float16", ("f16", "half", "fp16", "__half")),
+    ),
+    DType(
+        "bf16", 16, "float", "__nv_bfloat16", "", Float(8, 7),
+        names=Names("BF16", "cutlass::bfloat16_t", "BFloat16", ("bf16", "__nv_bfloat16")),
+    ),
+    DType(
+        "e4m3", 8, "float", "__nv_fp8_e4m3", "", E4M3,
+        names=Names("E4M3", "cutlass::float_e4m3_t", "Float8E4M3FN", ("e4m3", "float8e4m3")),
+    ),
+    DType(
+        "e5m2", 8, "float", "__nv_fp8_e5m2", "", Float(5, 2),
+        names=Names("E5M2", "cutlass::float_e5m2_t", "Float8E5M2", ("e5m2",)),
+    ),
+    DType(
+        "e3m2", 6, "float", "__nv_fp6_e3m2", "", Float(3, 2, Special.NONE),
+        names=Names("E3M2", "cutlass::float_e3m2_t", "Float6E3M2FN"),
+    ),
+    DType(
+        "e2m3", 6, "float", "__nv_fp6_e2m3", "", Float(2, 3, Special.NONE),
+        names=Names("E2M3", "cutlass::float_e2m3_t", "Float6E2M3FN"),
+    ),
+    DType(
+        "e2m1", 4, "float", "__nv_fp4_e2m1", "", Float(2, 1, Special.NONE),
+        names=Names("E2M1", "cutlass::float_e2m1_t", "Float4E2M1FN"),
+    ),
+    DType(
+        "ue8m0", 8, "float", "__nv_fp8_e8m0", "unsigned scale factor, a power of two",
+        Float(8, 0, Special.ONE_NAN, False),
+        names=Names("", "cutlass::float_ue8m0_t", "Float8E8M0FNU", ("type_erased_dynamic_float_ue8m0_t",)),
+    ),
+    DType(
+        "ue4m3", 8, "float", "", "unsigned scale factor", replace(E4M3, signed=False),
+        names=Names("", "cutlass::float_ue4m3_t", "Float8E4M3FN"),
+    ),
+    DType("s32", 32, "int", "int", register_type="s32", names=Names("S32", "int32_t", "Int32", ("int",))),
+    DType("u32", 32, "uint", "unsigned"),
+    DType("s8", 8, "int", "signed char", names=Names("S8", "int8_t", "Int8")),
+    DType("u8", 8, "uint", "unsigned char", names=Names("U8", "uint8_t", "Uint8")),
+    DType("s4", 4, "int", names=Names("S4", "", "Int4")),
+    DType("u4", 4, "uint", names=Names("U4", "", "Uint4")),
+    DType("b1", 1, "bits", names=Names("U1")),
+    DType("b32", 32, "bits", "unsigned"),
+    DType("b16", 16, "bits", "unsigned short"),
+    DType("b8", 8, "bits"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A PTX register type in CUDA C++: the type of a variable, and its letter in an asm statement's constraints."""
+
+    cpp: str
+    letter: str
+
+
+# PTX type of a register → how CUDA C++ has it. NVIDIA, "Inline PTX Assembly in CUDA", 1.1.1 (constraints).
+REGISTERS = {
+    "b32": Register("unsigned", "r"),
+    "s32": Register("int", "r"),
+    "f32": Register("float", "f"),
+    "f64": Register("double", "d"),
+    "b64": Register("unsigned long long", "l"),
+    "u32": Register("unsigned", "r"),
+    "u64": Register("const void*", "l"),
+}
+
+DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
+
+
+def _spelled() -> dict[str, str]:
+    out: dict[str, str] = {}
+    for row in _ROWS:
+        for name in (row.names.short, row.names.dsl.lower(), *row.names.also):
+            out.setdefault(name, row.name)
+    return {name: known for name, known in out.items() if name}
+
+
+# What code calls element types, in small letters → PTX's name; of two types of one name the first in the table.
+SPELLED = _spelled()
+
+
+def dtype(name: str) -> DType:
+    """The row of a PTX type name; LayoutError names the known ones."""
+    try:
+        return DTYPES[name]
+    except KeyError:
+        raise LayoutError(
+            "unknown_type", f"No element type '{name}'.", f"Known: {', '.join(DTYPES)}.", field="type"
+        ) from None

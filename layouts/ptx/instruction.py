@@ -1,0 +1,308 @@
+"""Family → Instruction → Operand: frozen rows that prove their invariants when they are bound.
+
+A Family is one row of a table, as one PTX fragment page is; binding a shape, types and options gives an Instruction,
+whose Operands carry the bound patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from math import prod
+
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import dtype
+from lanescope.ptx.metadata import Scale, SparseRow
+from lanescope.ptx.operand import Operand, plane
+from lanescope.ptx.pattern import Pattern
+from lanescope.ptx.role import PTX, SCOPES, WARP, WARPGROUP, Feed, Issue, Opcode, Place, Scope, Source, Verb
+from lanescope.ptx.syntax import Syntax, sizes_of
+from lanescope.showing import Shown
+
+__all__ = [
+    "PTX",
+    "SCOPES",
+    "WARP",
+    "WARPGROUP",
+    "Family",
+    "Feed",
+    "Instruction",
+    "Opcode",
+    "Operand",
+    "Place",
+    "Scope",
+    "Source",
+    "Verb",
+    "cross",
+    "plane",
+]
+
+# Block-scale factors, S blocks a row or column: h is the thread-id, y the byte-id's step. PTX ISA 9.1, 9.7.14.3.
+SCALES = {"scale_a": "(g:8 h:2 i:2) (y:4/S b:S) -> (i g) (b)", "scale_b": "(g:8 h:4) (y:4/S b:S) -> (g) (b)"}
+
+
+@dataclass(frozen=True)
+class Instruction(Shown):
+    """One PTX instruction with everything bound."""
+
+    ptx: str
+    family: Family
+    shape: str
+    types: dict[str, str] = field(hash=False)
+    sizes: dict[str, int] = field(hash=False)
+    listed: str = ""
+
+    @property
+    def listed_ptx(self) -> str:
+        """The text under which the catalogue lists it: the same but for the state space."""
+        return self.listed or self.ptx
+
+    @cached_property
+    def syntax(self) -> Syntax:
+        return Syntax.parse(self.ptx, self.family.opcode.words[1:])
+
+    @property
+    def modifiers(self) -> tuple[str, ...]:
+        return self.syntax.modifiers
+
+    @property
+    def threads(self) -> int:
+        return self.family.scope.threads
+
+    @cached_property
+    def operands(self) -> dict[str, Operand]:
+        return {op.name: op for op in self.family.bind_operands(self)}
+
+    def operand(self, name: str) -> Operand:
+        """One operand by its PTX letter; LayoutError names those there are."""
+        wanted = name.lower()
+        if wanted in self.operands:
+            return self.operands[wanted]
+        if not self.operands and wanted in self.operand_names:
+            raise LayoutError(
+                "operand_open",
+                f"Operand '{name}' of {self.ptx} is open: its text names neither M nor N nor the types.",
+                "Give its instruction descriptor: idesc, or m, n and types; /idesc builds the word.",
+                "idesc",
+            )
+        elsewhere = self.family.elsewhere.get(wanted)
+        if elsewhere:
+            raise LayoutError(
+                "operand_not_in_registers", f"Operand '{name}' of {self.ptx} has no register map.", elsewhere, "operand"
+            )
+        raise LayoutError(
+            "unknown_operand",
+            f"{self.ptx} has no operand '{name}'.",
+            f"It has {', '.join(self.operand_names)}.",
+            "operand",
+        )
+
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        """Fragments, scales and addresses: everything that has a map, or has one once it is bound."""
+        return self.family.operand_names
+
+    @cached_property
+    def scales(self) -> dict[str, Scale]:
+        """scale_a and scale_b of a block-scaled instruction, else empty."""
+        blocks = self.family.scale_blocks
+        if not blocks:
+            return {}
+        element = dtype(self.types["s"])
+        return {name: Scale(name, element, Pattern.parse(text, S=blocks), blocks) for name, text in SCALES.items()}
+
+    @cached_property
+    def address(self) -> Operand | None:
+        """The row whose address each lane supplies, as (matrix, row, col 0); fewer than 32 threads where some supply
+        none.
+        """
+        if not self.family.address:
+            return None
+        pattern = Pattern.parse(self.family.address, **self.sizes, **self.counts)
+        axes = ("matrix", "row", "col")
+        return Operand(
+            "address", dtype("u32"), 32, pattern, axes, ("row", "col"), pattern.thread_count, self.family.source
+        )
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """What a pattern may name besides the shape: x, the number of matrices or repetitions that a load or store
+        moves.
+        """
+        return next(({"x": int(m[1:])} for m in self.modifiers if re.fullmatch(r"x\d+", m)), {})
+
+
+@dataclass(frozen=True)
+class Family:
+    """One row of a table.
+
+    name      the family of the contract: mma, wgmma, …
+    opcode    the words the PTX text begins with, and what they do
+    ptx       the PTX text; {shape}, {d} {a} {b} {c} and the names of `options` are filled in
+    verb      multiply, load, store, move, copy or shift
+    scope     who executes it together, or the lanes of tensor memory that hold its operands
+    memory    where a load reads and a store writes, None for the rest
+    reads     multiplicand → where it may lie, for those that need not lie in registers
+    specified whether PTX states the fragments; where it leaves them to the architecture, only the family's own loads
+              and stores fill them
+    types     one string a variant: the types in the order of `slots`
+    fragments operand → pattern, its sizes in m, n, k and v (elements a register)
+    container bits an element takes in its register where that is more than its own (f8f6f4: 8)
+    elsewhere operand → why it has no register map
+    note      what a reader should be told: emulated, unspecified, …
+    unpacks   the packed format in memory whose elements a load widens to `container`
+    exits     whether its behavior is undefined after a lane has exited
+    ordered_by  the instructions that keep it in order, by name
+    agrees    whose maps these equal and how many, where others state them, "" where none do
+    shift     lanes that rows move by, 0 where nothing moves
+    issue     of a product in tensor memory what its text says; the rest is bound from an instruction descriptor
+    menu      menus begin with the lowest; rows of one number stand in the tables' order
+    address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
+    spaces    state spaces the text may carry; the table lists it with the one in `ptx`
+    sparsity  of a stored A; scale_blocks: factors a row of A and a column of B has along K
+    deprecated  why new code should not use it, "" where it may
+    by_descriptor  derived: whether some multiplicand comes from shared memory through a matrix descriptor
+    measured  where a map measured on hardware stands that this row's maps are tested against
+    """
+
+    name: str
+    opcode: Opcode
+    ptx: str
+    shapes: tuple[str, ...]
+    types: tuple[str, ...]
+    fragments: dict[str, str]
+    source: Source
+    verb: Verb = Verb.MULTIPLY
+    scope: Scope = WARP
+    memory: Place | None = None
+    reads: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
+    specified: bool = True
+    slots: str = "d a b c"
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    container: int = 0
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+    unpacks: str = ""
+    exits: bool = True
+    ordered_by: tuple[str, ...] = ()
+    agrees: str = ""
+    shift: int = 0
+    issue: Issue | None = None
+    menu: int = 0
+    address: str = ""
+    spaces: tuple[str, ...] = ()
+    sparsity: SparseRow | None = None
+    scale_blocks: int = 0
+    deprecated: str = ""
+    measured: str = ""
+    by_descriptor: bool = field(init=False)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __post_init__(self) -> None:
+        if not self.ptx.startswith(self.opcode.text):
+            raise LayoutError("bad_row", f"'{self.ptx}' does not begin with its opcode '{self.opcode.text}'.")
+        if (self.memory is not None) != (self.verb in (Verb.LOAD, Verb.STORE)):
+            raise LayoutError(
+                "bad_row",
+                f"'{self.ptx}': {self.verb} with memory {self.memory}.",
+                "Loads and stores have memory, the rest none.",
+            )
+        reads = self.multiplies and any(Place.DESCRIPTOR in places for places in self.reads.values())
+        object.__setattr__(self, "by_descriptor", reads)
+
+    @property
+    def multiplies(self) -> bool:
+        return self.verb is Verb.MULTIPLY
+
+    @property
+    def loads(self) -> bool:
+        return self.verb is Verb.LOAD
+
+    @property
+    def stores(self) -> bool:
+        return self.verb is Verb.STORE
+
+    @property
+    def moves(self) -> bool:
+        """Whether it only moves registers."""
+        return self.verb is Verb.MOVE
+
+    @property
+    def tensor(self) -> bool:
+        """Whether it works on tensor memory."""
+        return Place.TENSOR in (self.memory, self.scope.place)
+
+    @property
+    def feed(self) -> Feed:
+        """How A and B of a product reach it."""
+        if self.by_descriptor:
+            return Feed.DESCRIPTOR
+        return Feed.MAP if self.specified else Feed.LOADS
+
+    @property
+    def in_place(self) -> bool:
+        """Whether D is C, too."""
+        return self.multiplies and "c" not in self.fragments
+
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        """The operands of every instruction of the row, by name: no pattern is read for them."""
+        held = tuple(self.fragments) or (self.issue.operands if self.issue else ())
+        return (*held, *(SCALES if self.scale_blocks else ()), *(("address",) if self.address else ()))
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Where A may come from: "registers", "shared", "tensor"."""
+        words = {Place.REGISTERS: "registers", Place.DESCRIPTOR: "shared", Place.TENSOR: "tensor"}
+        return tuple(words[place] for place in self.reads.get("a", (Place.REGISTERS,)) if place in words)
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Every variant of the row, in the table's order."""
+        for shape in self.shapes:
+            sizes = sizes_of(shape)
+            if shape and not sizes:
+                raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is not a shape.", "Allowed: m16n8k16, 16x64b.")
+            for types in self.types:
+                bound = dict(zip(self.slots.split(), types.split(), strict=True))
+                for choice in product(*self.options.values()):
+                    text = self.ptx.format(shape=shape, **bound, **dict(zip(self.options, choice, strict=True)))
+                    yield Instruction(text, self, shape, bound, sizes)
+
+    def bind_operands(self, instruction: Instruction) -> Iterator[Operand]:
+        """The operands of one of this family's instructions; the pattern must cover exactly its matrix."""
+        sizes, types = instruction.sizes, instruction.types
+        for name, text in self.fragments.items():
+            element = dtype(types.get(name) or types["d"])
+            bits = max(element.bits, self.container if name in "ab" else 0)
+            axes = self.axes.get(name, ("row", "col"))
+            dims = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n"), "d": ("m", "n")}.get(name, plane(axes))
+            pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes, **instruction.counts)
+            sparsity = self.sparsity.bind(sizes) if self.sparsity and name == "a" else None
+            threads, source = self.scope.threads, self.source
+            operand = Operand(name, element, bits, pattern, axes, dims, threads, source, sparsity, self.scope)
+            expected = tuple(sizes.get(dim, 0) for dim in dims)
+            if all(expected) and (operand.row_count, operand.dense_col_count) != expected:
+                raise LayoutError(
+                    "bad_row", f"{instruction.ptx}: '{pattern}' covers {operand.extents}, the matrix is {expected}."
+                )
+            held = operand.threads * operand.values
+            if held != prod(pattern.extents) * pattern.copies:
+                raise LayoutError(
+                    "bad_row", f"{instruction.ptx}: {held} values do not hold {pattern.extents} × {pattern.copies}."
+                )
+            yield operand
+
+
+def cross(template: str, **choices: str) -> tuple[str, ...]:
+    """Types by comprehension: cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives the four strings."""
+    keys = list(choices)
+    return tuple(
+        template.format(**dict(zip(keys, combination, strict=True)))
+        for combination in product(*(choices[key].split() for key in keys))
+    )

@@ -1,0 +1,155 @@
+"""One fragment: which thread and value hold which element of a matrix, and what follows from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import DType
+from lanescope.ptx.metadata import Sparsity
+from lanescope.ptx.pattern import IntArray, Pattern, Words
+from lanescope.ptx.role import SCOPES, WARP, Scope, Source
+from lanescope.showing import Shown
+
+_EXPECTED = {"g": 8, "t": 4, "w": 4}
+
+
+def plane(axes: tuple[str, ...]) -> tuple[str, str]:
+    """The two axes drawn down and across: row and col where an operand has them, else the first two."""
+    down, across = ("row", "col") if {"row", "col"} <= set(axes) else axes[:2]
+    return down, across
+
+
+@dataclass(frozen=True, slots=True)
+class Operand(Shown):
+    """One fragment of one instruction: which thread and value hold which element.
+
+    rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n). held_by: the scope, where
+    the number of threads does not say it; compressed: kept and group of a sparse A whose metadata lie elsewhere.
+    """
+
+    name: str
+    element: DType
+    container_bits: int
+    pattern: Pattern
+    axes: tuple[str, ...]
+    dims: tuple[str, ...]
+    threads: int
+    source: Source
+    sparsity: Sparsity | None = None
+    held_by: Scope | None = None
+    compressed: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.pattern.thread_count != self.threads:
+            raise LayoutError(
+                "bad_pattern",
+                f"Operand {self.name}: '{self.pattern}' has {self.pattern.thread_count} threads, not {self.threads}.",
+            )
+        if self.values * self.container_bits % self.element.register_bits:
+            raise LayoutError("bad_pattern", f"Operand {self.name}: {self.values} values do not fill whole registers.")
+
+    @property
+    def values(self) -> int:
+        return self.pattern.value_count
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """The size of each axis, e.g. {"row": 16, "col": 8}."""
+        return dict(zip(self.axes, self.pattern.extents, strict=True))
+
+    @property
+    def plane(self) -> tuple[str, str]:
+        """The axes that are drawn down and across."""
+        return plane(self.axes)
+
+    @property
+    def row_count(self) -> int:
+        return self.extents[self.plane[0]]
+
+    @property
+    def col_count(self) -> int:
+        return self.extents[self.plane[1]]
+
+    @property
+    def coords(self) -> dict[str, IntArray]:
+        """Axis → int array [threads, values]."""
+        return dict(zip(self.axes, self.pattern.evaluate(), strict=True))
+
+    @property
+    def rows(self) -> IntArray:
+        return self.coords[self.plane[0]]
+
+    @property
+    def cols(self) -> IntArray:
+        """For a sparse A the dense column while every index keeps the first positions (metadata 0x44444444)."""
+        stored = self.coords[self.plane[1]]
+        if self.compressed:
+            kept, group = self.compressed
+            return stored // kept * group + stored % kept
+        return self.sparsity.first_columns(stored) if self.sparsity else stored
+
+    @property
+    def kept(self) -> tuple[int, int] | None:
+        """Of a sparse A: how many are stored of every group of a row; None where all are."""
+        return (self.sparsity.kept, self.sparsity.group) if self.sparsity else self.compressed
+
+    @property
+    def dense_col_count(self) -> int:
+        """The columns of the matrix: for a sparse A those before compression."""
+        kept, group = self.kept or (1, 1)
+        return self.col_count * group // kept
+
+    @property
+    def register_bits(self) -> int:
+        return self.element.register_bits
+
+    @property
+    def registers(self) -> int:
+        """32-bit (f64: 64-bit) registers a thread gives to this operand."""
+        return self.values * self.container_bits // self.register_bits
+
+    @property
+    def padding_below(self) -> int:
+        """Bits of padding below an element in its container."""
+        return self.element.padding_below(self.container_bits)
+
+    @property
+    def scope(self) -> Scope:
+        """Whose threads hold it; a warp's where fewer lanes than a warp has supply addresses."""
+        return self.held_by or SCOPES.get(self.threads, WARP)
+
+    def register_of(self, value: int) -> tuple[int, int]:
+        """(register, first bit in it) of a value index."""
+        return divmod(value * self.container_bits, self.register_bits)
+
+    def owner(self, row: int, col: int, *product: int) -> list[tuple[int, int]]:
+        """Every (thread, value) that holds element (row, col)."""
+        return self.pattern.owners(row, col, *product)
+
+    @property
+    def cute(self) -> str:
+        return self.pattern.to_cute()
+
+    @property
+    def turned(self) -> str:
+        """The CuTe layout with its coordinates exchanged: B over (n, k), as CUTLASS's traits give BLayout."""
+        row, col, *rest = self.pattern.coords
+        return replace(self.pattern, coords=(col, row, *rest)).to_cute()
+
+    @property
+    def words(self) -> Words:
+        """PTX's words for the thread digits, where this pattern's digits are the ones PTX names."""
+        words = self.scope.words
+        own = {d.name: d.size for d in self.pattern.threads}
+        named = all(own.get(name) == size for name, size in _EXPECTED.items() if name in own)
+        return words if "g" in own and named else Words(words.thread, words.value)
+
+    def formula(self) -> dict[str, dict[str, str]]:
+        """{"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words
+        are bound.
+        """
+        return {
+            "forward": self.pattern.forward_formula(self.axes, self.words),
+            "inverse": self.pattern.inverse_formula(self.axes, self.words),
+        }

@@ -1,0 +1,197 @@
+"""Types × shapes × PTX version × architecture: the catalogue folded into a table a person can read. Everything is
+derived from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Family, Instruction
+from lanescope.ptx.syntax import sizes_of
+from lanescope.ptx.table.modifiers import KINDS
+from lanescope.reading import listed
+
+
+def section(row: Family) -> str:
+    """Which part of the table a family belongs to: dense, sparse, scaled. Sparse families split by whether the metadata
+    must be ordered.
+    """
+    name = row.opcode.short or row.opcode.text
+    return f"{name.partition('::')[0]} block_scale" if row.scale_blocks else name
+
+
+SECTIONS = tuple(
+    dict.fromkeys(section(row) for row in sorted(catalog.families(), key=lambda row: row.menu) if row.multiplies)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: which types, which accumulators, which shapes, since when, on what.
+
+    kind: .kind and .scale_vec qualifiers and the type of the scale factors, "" without; pairs: the (A, B) types;
+    results: the (D, C) types; found: every instruction folded into the line.
+    """
+
+    section: str
+    kind: str
+    group: str  # types of one group may share a line
+    pairs: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, str], ...]
+    shapes: tuple[str, ...]
+    ptx_version: str
+    targets: tuple[str, ...]
+    found: tuple[Instruction, ...]
+
+    @property
+    def multiplicands(self) -> str:
+        """The pairs in words: one type, "x or y, A and B each", or the pairs themselves."""
+        a, b = (tuple(dict.fromkeys(pair[side] for pair in self.pairs)) for side in (0, 1))
+        if len(self.pairs) == len(a) * len(b) and a == b:
+            return a[0] if len(a) == 1 else f"{listed(a, 'or')}, A and B each"
+        if len(self.pairs) <= 4:
+            return ", ".join(f"{x} × {y}" for x, y in self.pairs)
+        union = tuple(dict.fromkeys((*a, *b)))
+        missing = [pair for pair in product(union, union) if pair not in self.pairs]
+        left_out = tuple(dict.fromkeys(x for x, _ in missing))
+        assert set(missing) == set(product(left_out, left_out)), self.pairs
+        return f"{listed(union, 'or')}, A and B each, but not both of {listed(left_out, 'or')}"
+
+    @property
+    def accumulators(self) -> str:
+        """The types of D, and of C where they may differ."""
+        d = tuple(dict.fromkeys(result[0] for result in self.results))
+        if all(x == y for x, y in self.results):
+            return listed(d, "or")
+        if len(self.results) == len(d) ** 2:
+            return f"{listed(d, 'or')}, D and C each"
+        return ", ".join(x if x == y else f"{x} with C {y}" for x, y in self.results)
+
+    @property
+    def family(self) -> str:
+        return self.found[0].family.name
+
+    @property
+    def target_text(self) -> str:
+        return target_text(self.targets)
+
+    @property
+    def newer(self) -> tuple[tuple[str, str, str], ...]:
+        """Forms that came later than the line says: (modifier, PTX version, targets)."""
+        old = {word for i in self.found if self._same_age(i) for word in i.modifiers}
+        later = {}
+        for i in self.found:
+            if not self._same_age(i):
+                known = catalog.assembled(i)
+                later[" ".join("." + word for word in i.modifiers if word not in old)] = (
+                    known.ptx_version,
+                    target_text(known.targets),
+                )
+        return tuple((name, *since) for name, since in later.items())
+
+    def _same_age(self, i: Instruction) -> bool:
+        known = catalog.assembled(i)
+        return (known.ptx_version, known.targets) == (self.ptx_version, self.targets)
+
+
+def target_text(targets: tuple[str, ...]) -> str:
+    """Targets in words, a run to the newest as "sm_80 and up"."""
+    names = catalog.TARGETS
+    rest = names[names.index(targets[0]) :]
+    return f"{targets[0]} and up" if targets == rest and not targets[0].endswith("a") else ", ".join(targets)
+
+
+def fold_shapes(shapes: Iterable[str]) -> list[str]:
+    """m64n8k16, m64n16k16, … as m64nNk16 with N in words; single shapes as they are.
+
+    >>> fold_shapes(["m16n8k8", "m16n8k16"])
+    ['m16n8k8', 'm16n8k16']
+    """
+    groups: dict[tuple[int, int], list[int]] = {}
+    for shape in shapes:
+        m, n, k = (sizes_of(shape).get(dim, 0) for dim in "mnk")
+        groups.setdefault((m, k), []).append(n)
+    out = []
+    for (m, k), ns in groups.items():
+        if len(ns) < 4:
+            out += [f"m{m}n{n}k{k}" for n in ns]
+        else:
+            out.append(f"m{m}nNk{k}, N = {_range(ns)}")
+    return out
+
+
+def _range(ns: list[int]) -> str:
+    """8, 16, 24, 32, 48, …, 256 as words."""
+    step = ns[-1] - ns[-2]
+    start = len(ns) - 1
+    while start and ns[start] - ns[start - 1] == step:
+        start -= 1
+    tail = f"{ns[start]} to {ns[-1]} in steps of {step}"
+    return ", ".join([*map(str, ns[:start]), tail]) if start else tail
+
+
+@lru_cache(maxsize=1)
+def rows() -> tuple[Row, ...]:
+    """Every matrix multiply of the catalogue, folded: forms that differ in shape, in A and B or in C and D alone are
+    one line.
+    """
+    forms: dict[tuple[object, ...], Row] = {}
+    for i in catalog.instructions():
+        if i.family.multiplies:
+            made = _form(i)
+            key = (made.section, made.kind, made.pairs, made.results, made.shapes)
+            held = forms.setdefault(key, made)
+            if held is not made:  # modifiers such as .satfinite or .and: the oldest form stands for the line
+                forms[key] = replace(min(held, made, key=_age), found=(*held.found, i))
+    folded = list(forms.values())
+    for field in ("shapes", "pairs", "results"):
+        folded = _merge(folded, field)
+    return tuple(sorted(folded, key=lambda row: SECTIONS.index(row.section)))
+
+
+def _form(i: Instruction) -> Row:
+    known = catalog.assembled(i)
+    a = i.operands["a"].element.name
+    pair, result = (a, i.types.get("b", a)), (i.types["d"], i.types.get("c", i.types["d"]))
+    group = next((group[0] for group in _GROUPS if set(pair) <= set(group)), a)
+    return Row(
+        section(i.family), kind(i), group, (pair,), (result,), (i.shape,), known.ptx_version, known.targets, (i,)
+    )
+
+
+def _age(row: Row) -> list[int]:
+    return [int(number) for number in row.ptx_version.split(".")]
+
+
+def _merge(rows: list[Row], field: str) -> list[Row]:
+    """Rows equal in all but one field as one row that has all its values."""
+    groups: dict[Row, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_with(row, field, (), ()), []).append(row)
+    out = []
+    for key, group in groups.items():
+        values = tuple(dict.fromkeys(value for row in group for value in getattr(row, field)))
+        out.append(_with(key, field, values, tuple(i for row in group for i in row.found)))
+    return out
+
+
+def _with(row: Row, field: str, values: Any, found: tuple[Instruction, ...]) -> Row:
+    changed: dict[str, Any] = {field: values, "found": found}
+    return replace(row, **changed)
+
+
+_GROUPS = (("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("s8", "u8"), ("s4", "u4"))
+
+
+def kind(i: Instruction) -> str:
+    """The .kind of an instruction and how it is scaled, "" without."""
+    words = [word for word in i.modifiers if word in KINDS]
+    if i.scales and len(words) == 1:
+        blocks = next(iter(i.scales.values())).blocks
+        words.append(f"scale_vec::{blocks}X")
+    return " ".join([*words, *([i.types["s"]] if i.scales else [])])

@@ -1,0 +1,419 @@
+"""Patterns: one string states a fragment map, and everything else is derived from it.
+
+    (g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)
+
+The first group on the left spells the thread number, the second the value index (the element's place in the thread's
+registers), each group on the right one coordinate. A name with a size is a mixed-radix digit; the last name of a group
+runs fastest. A name that stands only on the left is a copy: the element is held once for each of its digits. Sizes may
+be products and quotients of letters bound when the pattern is parsed: `(j:k/4/v)`.
+
+>>> a = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")
+>>> row, col = a.evaluate()             # int arrays [32 threads, 8 values]
+>>> int(row[13, 2]), int(col[13, 2])
+(11, 2)
+>>> a.owners(11, 2)
+[(13, 2)]
+>>> a.to_cute()
+'((4,8),(2,2,2)):((32,1),(16,8,128))'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cute.layout import leaves, parse_cute
+from lanescope.errors import LayoutError
+from lanescope.reading import shown
+
+IntArray = NDArray[np.int32]
+
+_GROUP = re.compile(r"\(([^()]*)\)")
+_NAME = re.compile(r"[a-z]\w*\Z", re.A)
+_FACTOR = re.compile(r"([*/]?)(\d+|[A-Za-z]\w*)", re.A)
+LONGEST = 4096  # characters
+MOST = 1 << 22  # threads times values: a pattern is evaluated as whole arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """One name of a pattern and how many values it takes."""
+
+    name: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.size}"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One digit inside a number: `number = … + weight · digit + …`."""
+
+    name: str
+    size: int
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The spelling of a formula: the thread number's variable, and names that stand for whole digits.
+
+    `digits` maps a digit's name to (its word, its definition), e.g. g → ("groupID", "%laneid >> 2").
+    """
+
+    thread: str = "thread"
+    value: str = "i"
+    digits: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A map (thread, value) → coordinates, as digits. Immutable, hashable; unit digits are dropped.
+
+    `threads` and `values` hold digits, slowest first; `coords` holds the digit names of each coordinate, slowest first.
+    """
+
+    threads: tuple[Digit, ...]
+    values: tuple[Digit, ...]
+    coords: tuple[tuple[str, ...], ...]
+
+    # parse and print ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def parse(cls, text: str, **sizes: int) -> Pattern:
+        """Read a pattern; letters in sizes are taken from `sizes`. Raises LayoutError naming the part that is wrong."""
+        if len(text) > LONGEST:
+            raise _bad(text, f"it has {len(text)} characters", f"at most {LONGEST}")
+        left, arrow, right = text.partition("->")
+        if not arrow:
+            raise _bad(text, "it has no '->'", "'(threads) (values) -> (row) (col)'")
+        lhs, rhs = _groups(text, left), _groups(text, right)
+        if len(lhs) != 2:
+            raise _bad(text, f"{len(lhs)} groups stand left of '->'", "two: '(threads) (values)'")
+        if not rhs:
+            raise _bad(text, "nothing stands right of '->'", "one group a coordinate, e.g. '(i g) (j t e)'")
+        threads, values = (tuple(_digit(text, token, sizes) for token in group) for group in lhs)
+        known = {d.name: d.size for d in (*threads, *values)}
+        if len(known) != len(threads) + len(values):
+            raise _bad(text, "a name stands twice on the left", "each name once")
+        if prod(known.values()) > MOST:
+            raise _bad(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
+        used = [name for group in rhs for name in group]
+        for name in used:
+            if name not in known:
+                raise _bad(
+                    text,
+                    f"'{shown(name)}' stands on the right but not on the left",
+                    f"one of {', '.join(list(known)[:12])}",
+                )
+        if len(set(used)) != len(used):
+            raise _bad(text, "a name stands twice on the right", "each name at most once")
+        return cls(
+            tuple(d for d in threads if d.size > 1),
+            tuple(d for d in values if d.size > 1),
+            tuple(tuple(name for name in group if known[name] > 1) for group in rhs),
+        )
+
+    def __str__(self) -> str:
+        sides = (
+            " ".join(f"({' '.join(map(str, group))})" for group in (self.threads, self.values)),
+            " ".join(f"({' '.join(group)})" for group in self.coords),
+        )
+        return " -> ".join(sides)
+
+    # sizes ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def thread_count(self) -> int:
+        return prod(d.size for d in self.threads)
+
+    @property
+    def value_count(self) -> int:
+        return prod(d.size for d in self.values)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """How many values each coordinate takes."""
+        size = {d.name: d.size for d in self.digits}
+        return tuple(prod(size[name] for name in group) for group in self.coords)
+
+    @property
+    def digits(self) -> tuple[Digit, ...]:
+        return (*self.threads, *self.values)
+
+    @property
+    def copied(self) -> tuple[Digit, ...]:
+        """The digits that stand only on the left: copies of the same element."""
+        used = {name for group in self.coords for name in group}
+        return tuple(d for d in self.digits if d.name not in used)
+
+    @property
+    def copies(self) -> int:
+        """How many (thread, value) pairs hold each element."""
+        return prod(d.size for d in self.copied)
+
+    # evaluate -------------------------------------------------------------------------------------------------------
+
+    def thread_terms(self) -> tuple[Term, ...]:
+        """thread = Σ weight · digit."""
+        return _weigh(self.threads)
+
+    def value_terms(self) -> tuple[Term, ...]:
+        """value = Σ weight · digit."""
+        return _weigh(self.values)
+
+    def coord_terms(self) -> tuple[tuple[Term, ...], ...]:
+        """Each coordinate = Σ weight · digit."""
+        known = {d.name: d for d in self.digits}
+        return tuple(_weigh(tuple(known[name] for name in group)) for group in self.coords)
+
+    def evaluate(self) -> tuple[IntArray, ...]:
+        """One read-only int array [threads, values] a coordinate."""
+        return _evaluate(self)
+
+    def digit_values(self) -> dict[str, IntArray]:
+        """Each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
+        out: dict[str, IntArray] = {}
+        for terms, count in ((self.thread_terms(), self.thread_count), (self.value_terms(), self.value_count)):
+            number = np.arange(count, dtype=np.int32)
+            out |= {term.name: number // term.weight % term.size for term in terms}
+        return out
+
+    # inverse --------------------------------------------------------------------------------------------------------
+
+    def inverse(self) -> tuple[IntArray, IntArray]:
+        """(thread, value), each an int array [*extents, copies]."""
+        return _inverse(self)
+
+    def owners(self, *coords: int) -> list[tuple[int, int]]:
+        """Every (thread, value) that holds the element at `coords`; IndexError-free: a LayoutError names the limit."""
+        extents = self.extents
+        if len(coords) != len(extents):
+            raise LayoutError(
+                "bad_coordinate", f"{len(coords)} coordinates were given for '{self}'.", f"It takes {len(extents)}."
+            )
+        for at, extent in zip(coords, extents, strict=True):
+            if not 0 <= at < extent:
+                raise LayoutError("bad_coordinate", f"Coordinate '{at}' is outside 0 to {extent - 1}.", f"In '{self}'.")
+        thread, value = self.inverse()
+        return [(int(t), int(v)) for t, v in zip(thread[coords], value[coords], strict=True)]
+
+    # CuTe -----------------------------------------------------------------------------------------------------------
+
+    def to_cute(self) -> str:
+        """The CuTe layout (thread, value) → coordinate index, first coordinate fastest: `(shapes):(strides)`."""
+        stride = self._strides()
+        modes = [[(d.size, stride.get(d.name, 0)) for d in reversed(g)] for g in (self.threads, self.values)]
+        return f"({_cute(modes, 0)}):({_cute(modes, 1)})"
+
+    @classmethod
+    def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
+        """Read a CuTe TV layout over a tile of `extents` (first coordinate fastest) as a pattern.
+
+        A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError where the layout
+        is no pattern (strides that do not tile the extents).
+        """
+        shape, stride = parse_cute(text)
+        if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
+            raise LayoutError(
+                "bad_cute", f"'{text}' has not two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
+            )
+        if prod(leaves(shape)) > MOST:
+            raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
+        edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
+        groups: list[list[tuple[str, int, int]]] = []
+        for letter, sizes, strides in zip("tv", shape, stride, strict=True):
+            modes = _split(list(zip(leaves(sizes), leaves(strides), strict=True)), edges)
+            groups.append([(f"{letter}{n}", size, step) for n, (size, step) in enumerate(modes) if size > 1])
+        coords: list[list[str]] = [[] for _ in extents]
+        expected = 1
+        for name, size, step in sorted((m for g in groups for m in g if m[2]), key=lambda m: m[2]):
+            if step != expected:
+                raise LayoutError(
+                    "bad_cute", f"'{text}' does not tile {extents}: stride {step} where {expected} comes next."
+                )
+            coords[sum(step >= edge for edge in edges)].insert(0, name)
+            expected *= size
+        if expected != edges[-1]:
+            raise LayoutError("bad_cute", f"'{text}' covers {expected} of the {edges[-1]} elements of {extents}.")
+        threads, values = (tuple(Digit(name, size) for name, size, _ in reversed(group)) for group in groups)
+        return cls(threads, values, tuple(map(tuple, coords)))
+
+    def _strides(self) -> dict[str, int]:
+        out: dict[str, int] = {}
+        below = 1
+        for terms, extent in zip(self.coord_terms(), self.extents, strict=True):
+            out |= {term.name: term.weight * below for term in terms}
+            below *= extent
+        return out
+
+    # Triton ---------------------------------------------------------------------------------------------------------
+
+    def linear_layout(self, warp_threads: int = 32) -> dict[str, list[list[int]]] | None:
+        """Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
+
+        None where a size is not a power of two (such a map is not linear over bits).
+        """
+        if any(d.size & (d.size - 1) for d in self.digits):
+            return None
+        where = {t.name: (axis, t.weight) for axis, terms in enumerate(self.coord_terms()) for t in terms}
+        bases: dict[str, list[list[int]]] = {"register": [], "lane": [], "warp": []}
+        for key, terms in (("register", self.value_terms()), ("lane", self.thread_terms())):
+            for term in reversed(terms):
+                for bit in range(term.size.bit_length() - 1):
+                    basis = [0] * len(self.coords)
+                    if term.name in where:
+                        axis, weight = where[term.name]
+                        basis[axis] = weight << bit
+                    outside = key == "lane" and term.weight << bit >= warp_threads
+                    bases["warp" if outside else key].append(basis)
+        return bases
+
+    # formulas -------------------------------------------------------------------------------------------------------
+
+    def forward_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
+        """{definition or axis: expression} for the coordinates from thread and value; C, PTX and Python agree on it."""
+        spelled = {name: word for name, word, _ in words.digits}
+        present = {d.name for d in self.threads}
+        out = {word: definition for name, word, definition in words.digits if name in present}
+        source = {
+            t.name: _extract(words.thread, t, t.weight * t.size == self.thread_count) for t in self.thread_terms()
+        }
+        source |= {t.name: _extract(words.value, t, t.weight * t.size == self.value_count) for t in self.value_terms()}
+        source |= spelled
+        for axis, terms in zip(axes, self.coord_terms(), strict=True):
+            out[axis] = _sum((t.weight, source[t.name]) for t in terms)
+        return out
+
+    def inverse_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
+        """{thread word: expression, value word: expression} from the coordinates; a copy's name stays as a free
+        variable.
+        """
+        source: dict[str, str] = {}
+        for axis, terms, extent in zip(axes, self.coord_terms(), self.extents, strict=True):
+            source |= {t.name: _extract(axis, t, t.weight * t.size == extent) for t in terms}
+        return {
+            words.thread: _sum((t.weight, source.get(t.name, t.name)) for t in self.thread_terms()),
+            words.value: _sum((t.weight, source.get(t.name, t.name)) for t in self.value_terms()),
+        }
+
+
+# helpers --------------------------------------------------------------------------------------------------------------
+
+
+def _bad(text: str, why: str, allowed: str) -> LayoutError:
+    return LayoutError(
+        "bad_pattern", f"Pattern '{shown(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern"
+    )
+
+
+def _groups(text: str, side: str) -> list[list[str]]:
+    if _GROUP.sub("", side).strip():
+        raise _bad(text, f"'{shown(_GROUP.sub('', side).strip())}' stands outside parentheses", "groups in parentheses")
+    return [group.split() for group in _GROUP.findall(side)]
+
+
+def _digit(text: str, token: str, sizes: Mapping[str, int]) -> Digit:
+    name, colon, expression = token.partition(":")
+    if not _NAME.match(name) or not colon:
+        raise _bad(text, f"'{shown(token)}' is not a digit", "'name:size' with a small letter first")
+    factors = _FACTOR.findall(expression)
+    if not factors or "".join(op + word for op, word in factors) != expression or factors[0][0]:
+        raise _bad(text, f"'{shown(expression)}' is no size", "a number, a bound letter, or these with '*' and '/'")
+    size = 1
+    for op, word in factors:
+        factor = int(word) if word[0].isdigit() and len(word) < 10 else sizes.get(word, 0)
+        if factor < 1:
+            raise _bad(
+                text,
+                f"'{shown(word)}' in the size of '{name}' is not bound to a positive number",
+                ", ".join(sizes) or "numbers",
+            )
+        if op == "/" and size % factor:
+            raise _bad(text, f"{size} of '{name}:{expression}' is not a multiple of {factor}", "whole sizes")
+        size = size // factor if op == "/" else size * factor
+    return Digit(name, size)
+
+
+def _weigh(digits: tuple[Digit, ...]) -> tuple[Term, ...]:
+    weight, out = 1, []
+    for digit in reversed(digits):
+        out.append(Term(digit.name, digit.size, weight))
+        weight *= digit.size
+    return tuple(reversed(out))
+
+
+@lru_cache(maxsize=2048)
+def _evaluate(pattern: Pattern) -> tuple[IntArray, ...]:
+    digit = pattern.digit_values()
+    on_thread = {d.name for d in pattern.threads}
+    out = []
+    for terms in pattern.coord_terms():
+        by_thread = np.zeros(pattern.thread_count, dtype=np.int32)
+        by_value = np.zeros(pattern.value_count, dtype=np.int32)
+        for term in terms:
+            target = by_thread if term.name in on_thread else by_value
+            target += term.weight * digit[term.name]
+        array = by_thread[:, None] + by_value[None, :]
+        array.flags.writeable = False
+        out.append(array)
+    return tuple(out)
+
+
+@lru_cache(maxsize=512)
+def _inverse(pattern: Pattern) -> tuple[IntArray, IntArray]:
+    axis_of = {t.name: (axis, t) for axis, terms in enumerate(pattern.coord_terms()) for t in terms}
+    shape = (*pattern.extents, pattern.copies)
+    copy_term = {t.name: t for t in _weigh(pattern.copied)}
+    out = []
+    for terms in (pattern.thread_terms(), pattern.value_terms()):
+        total = np.zeros(shape, dtype=np.int32)
+        for term in terms:
+            axis, source = axis_of.get(term.name) or (len(shape) - 1, copy_term[term.name])
+            ramp = np.arange(shape[axis], dtype=np.int32) // source.weight % source.size * term.weight
+            total += ramp.reshape([-1 if n == axis else 1 for n in range(len(shape))])
+        total.flags.writeable = False
+        out.append(total)
+    return out[0], out[1]
+
+
+def _cute(modes: list[list[tuple[int, int]]], part: int) -> str:
+    default = "1" if part == 0 else "0"
+    texts = [[str(mode[part]) for mode in group] for group in modes]
+    return ",".join(t[0] if len(t) == 1 else f"({','.join(t)})" if t else default for t in texts)
+
+
+def _split(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, int]]:
+    """Cut modes at the tile's edges so that each runs along one coordinate."""
+    out = []
+    for size, step in modes:
+        for edge in edges[:-1]:
+            if 0 < step < edge < step * size and edge % step == 0 and size % (edge // step) == 0:
+                out.append((edge // step, step))
+                size, step = size // (edge // step), edge
+        out.append((size, step))
+    return out
+
+
+def _extract(variable: str, term: Term, top: bool) -> str:
+    """The expression that takes a digit out of a variable."""
+    shift = term.weight.bit_length() - 1
+    if term.weight != 1 << shift or (not top and term.size & (term.size - 1)):
+        inner = variable if term.weight == 1 else f"{variable} / {term.weight}"
+        return f"({inner})" if top and term.weight > 1 else inner if top else f"({inner} % {term.size})"
+    inner = f"({variable} >> {shift})" if shift else variable
+    return inner if top else f"({inner} & {term.size - 1})"
+
+
+def _sum(terms: Any) -> str:
+    """`8 * x + y`, heaviest first."""
+    parts = [expression if weight == 1 else f"{weight} * {expression}" for weight, expression in terms]
+    return " + ".join(parts) or "0"

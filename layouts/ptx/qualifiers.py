@@ -1,0 +1,133 @@
+"""A PTX opcode read word by word: what each qualifier means, and what `.sync` and `.aligned` demand of the threads.
+
+Everything is derived from an instruction's own text and family. PTX ISA 9.1, 9.7.14 and 9.7.15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanescope.ptx.instruction import Instruction, Place
+from lanescope.ptx.syntax import LAYOUTS
+from lanescope.ptx.table.modifiers import MODIFIERS
+
+_WAITS = "`.sync`: a thread waits until all threads of its warp execute this same instruction."
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One word of an opcode: its text with the leading dot, what kind of word it is, and what it means."""
+
+    text: str
+    kind: str  # "opcode", "convergence", "shape", "layout", "type" or "modifier"
+    meaning: str
+
+
+def parts(instruction: Instruction) -> tuple[Part, ...]:
+    """The words of the PTX text in their order. Joined, their texts are the PTX text."""
+    opcode = instruction.family.opcode.text
+    out = [Part(opcode, "opcode", instruction.family.opcode.does)]
+    layouts = iter(_layout_meanings(instruction))
+    types = iter(_typed_operands(instruction))
+    for token in instruction.ptx.removeprefix(opcode + ".").split("."):
+        out.append(_part(instruction, token, layouts, types))
+    return tuple(out)
+
+
+def _part(instruction: Instruction, token: str, layouts: Iterator[str], types: Iterator[str]) -> Part:
+    text = f".{token}"
+    if token == "sync":
+        return Part(
+            text,
+            "convergence",
+            f"a thread waits until all threads of its warp execute this same {instruction.syntax.opcode}",
+        )
+    if token == "aligned":
+        return Part(
+            text,
+            "convergence",
+            f"all {instruction.threads} threads of the {instruction.family.scope.name} must execute this same"
+            " instruction",
+        )
+    if token == instruction.shape:
+        return Part(text, "shape", _shape_meaning(instruction))
+    if token in LAYOUTS:
+        return Part(text, "layout", next(layouts))
+    if token in MODIFIERS:
+        return Part(text, "modifier", MODIFIERS[token])
+    if token in (f"{name}{count}" for name, count in instruction.counts.items()):
+        return Part(text, "modifier", _count_meaning(instruction, int(token[1:])))
+    return Part(text, "type", next(types))
+
+
+def _shape_meaning(instruction: Instruction) -> str:
+    m, n, k = (instruction.sizes.get(dim) for dim in "mnk")
+    if k:
+        return f"A is {m}×{k}, B is {k}×{n}, {'D is' if instruction.family.in_place else 'C and D are'} {m}×{n}"
+    if m:
+        return f"each matrix has {m} rows and {n} columns"
+    lanes, bits, halves = (instruction.sizes.get(name, 1) for name in ("lanes", "bits", "halves"))
+    twice = " in the first half of the columns, and as many in the second" if halves > 1 else ""
+    return f"{lanes} lane{'s' * (lanes > 1)} of tensor memory, {bits} bits of each{twice}"
+
+
+def _count_meaning(instruction: Instruction, count: int) -> str:
+    if instruction.family.memory is Place.TENSOR:
+        return f"{count} time{'s' * (count > 1)}, in neighboring columns"
+    return f"{count} {'matrix' if count == 1 else 'matrices'}"
+
+
+def _layout_meanings(instruction: Instruction) -> list[str]:
+    names = instruction.syntax.layouts
+    words = {"row": "row-major", "col": "column-major"}
+    if instruction.family.memory is Place.MATRIX:
+        return [f"the matrix is {words[name]} in memory" for name in names]
+    return [f"{letter} is {words[name]}" for letter, name in zip("AB", names, strict=False)]
+
+
+def _typed_operands(instruction: Instruction) -> list[str]:
+    """What the types of the text stand for, in their order: the family's text names an operand for each."""
+    family = instruction.family
+    out: list[str] = []
+    if not instruction.syntax.types:
+        return out
+    for name in re.findall(r"\{(\w+)\}", family.ptx):
+        if name in family.slots.split():
+            out.append(_type_meaning(instruction, name))
+    return out or [_type_meaning(instruction, "data")]  # a row that spells its type instead of naming an operand
+
+
+def _type_meaning(instruction: Instruction, name: str) -> str:
+    element = instruction.types[name]
+    if instruction.family.tensor and instruction.family.memory:
+        element = instruction.syntax.types[0]
+        return "registers of 32 bits" if element[0] == "b" else f"the values are compared as {element}"
+    if name == "data" or instruction.family.moves:
+        return f"elements of {element[1:]} bits, whatever their type"
+    if name == "s":
+        return "type of the scale factors"
+    op = instruction.operands.get(name)
+    where = (
+        ""
+        if op is None
+        else f": {op.element.register_bits // op.container_bits} a .{op.element.register_type} register"
+    )
+    return f"type of {name.upper()}'s elements{where}"
+
+
+def convergence(instruction: Instruction) -> str:
+    """What the text's `.sync` and `.aligned` ask of the threads, "" where it has neither."""
+    words = instruction.ptx.split(".")
+    out = []
+    if "sync" in words:
+        out.append(_WAITS)
+    if "aligned" in words:
+        same = " with the same address and stride" if instruction.family.memory is Place.MATRIX else ""
+        exited = ", or after one has exited" if instruction.family.exits else ""
+        out.append(
+            f"`.aligned`: all {instruction.threads} threads of the {instruction.family.scope.name} must execute"
+            f" it{same}; in code that only some of them reach{exited}, the behavior is undefined."
+        )
+    return " ".join(out)

@@ -1,0 +1,159 @@
+"""Why a PTX text names no instruction: which of its parts is wrong, what it may be instead, and what is nearest."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from math import log2
+
+from lanescope import reading
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.syntax import Syntax, sizes_of
+
+MOST_SPELLED = 200  # candidates for a wrong text whose spelling is compared: the nearest by their parts
+# The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
+_PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
+
+
+def shorten(text: str, most: int = 120) -> str:
+    """User text inside a message: one line, bounded."""
+    line = " ".join(text[: 8 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def nearest(syntax: Syntax, rows: Sequence[Instruction], most: int = 5) -> list[Instruction]:
+    """The instructions most like a syntax: fewest parts differ, then closest spelling."""
+
+    def parts(candidate: Instruction) -> tuple[float, float]:
+        other = candidate.syntax
+        differ = sum(
+            weight / (1 if _text(part, syntax) else 2)  # what is left out can be filled in
+            for part, weight in _PARTS.items()
+            if not _same(part, syntax, other)
+        )
+        return differ, apart(syntax.shape, other.shape)
+
+    def spelling(candidate: Instruction) -> float:
+        return -SequenceMatcher(None, _spell(syntax), _spell(candidate.syntax)).ratio()
+
+    same = [i for i in rows if i.syntax.opcode == syntax.opcode]
+    ranked = sorted(((parts(i), i) for i in same or rows), key=lambda one: one[0])[:MOST_SPELLED]
+    out: list[Instruction] = []
+    for _, alike in itertools.groupby(ranked, key=lambda one: one[0]):  # spelling decides among equals
+        if len(out) < most:
+            equals = [i for _, i in alike]
+            out += sorted(equals, key=spelling) if len(equals) > 1 else equals
+    return out[:most]
+
+
+def _same(part: str, one: Syntax, other: Syntax) -> bool:
+    a, b = getattr(one, part), getattr(other, part)
+    return sorted(a) == sorted(b) if part == "modifiers" else bool(a == b)
+
+
+@lru_cache(maxsize=1 << 14)
+def apart(one: str, other: str) -> float:
+    """How far two shapes are from each other: the sum of the sizes' ratios, in octaves."""
+    a, b = sizes_of(one), sizes_of(other)
+    if not a or not b:
+        return 9.0
+    return sum(abs(log2(max(a.get(name, 1), 1) / max(b.get(name, 1), 1))) for name in dict.fromkeys((*a, *b)))
+
+
+def _spell(syntax: Syntax) -> str:
+    return ".".join((syntax.opcode, syntax.shape, *syntax.layouts, *syntax.types, *syntax.modifiers))
+
+
+def _text(part: str, syntax: Syntax) -> str:
+    value = getattr(syntax, part)
+    return value if isinstance(value, str) else ".".join(value)
+
+
+def _unfinished(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
+    """The refusal of a text that ends before its opcode does, as `wgmma`: how it may go on, an instruction each."""
+    head = syntax.opcode.partition(".")[0]
+    begun = [text for text in opcodes if f"{text}.".startswith(f"{syntax.opcode}.")]
+    whole = begun or [text for text in opcodes if text.partition(".")[0] == head]
+    near = [next(i for i in rows if i.syntax.opcode == text) for text in whole]
+    missing = [part for part in ("layouts", "shape", "types") if all(getattr(i.syntax, part) for i in near)]
+    wrong = [m for m in syntax.modifiers if all(m not in i.modifiers for i in rows if i.syntax.opcode in whole)]
+    reasons = [f"opcode '{syntax.opcode}' is not legal here (allowed: {', '.join(whole)})"]
+    reasons += [f"modifier '{shorten(m, 40)}' is not legal here" for m in wrong]
+    if missing:
+        reasons.append(
+            f"{reading.listed(missing)} {'are' if len(missing) > 1 or missing == ['types'] else 'is'} missing"
+        )
+    return _no_instruction(opcode, "; ".join(reasons), near)
+
+
+def refusal(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
+    """What is wrong with a text, told by the nearest of the rows; opcodes: all that there are."""
+    if syntax.opcode not in opcodes and not (syntax.shape or syntax.layouts or syntax.types):
+        return _unfinished(opcode, syntax, rows, opcodes)
+    near = nearest(syntax, rows)
+    closest = near[0].syntax
+    wrong = [part for part in _PARTS if not _same(part, syntax, closest)]
+    missing = [part for part in wrong if not _text(part, syntax) and all(getattr(i.syntax, part) for i in near)]
+    if len(missing) > 1:
+        wrong = [part for part in wrong if part not in missing]
+    reasons = []
+    for part in wrong:
+        given = _text(part, syntax)
+        others = [p for p in _PARTS if p != part]
+        allowed = _unique(
+            _text(part, i.syntax) or "none" for i in rows if all(_same(p, closest, i.syntax) for p in others)
+        )
+        if part == "shape" and given and (said := _size_said(given, allowed)):
+            reasons.append(said)
+            continue
+        label = part[:-1] if part in ("layouts", "modifiers") else part
+        said = (
+            f"{label} '{given}' is not legal here" if given else f"{label} {'are' if part == 'types' else 'is'} missing"
+        )
+        if not (given or part in missing):
+            said = f"{label} nothing is not legal here"
+        reasons.append(f"{said} (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})")
+    if len(missing) > 1:
+        reasons.append(f"{', '.join(missing[:-1])} and {missing[-1]} are missing")
+    return _no_instruction(opcode, "; ".join(reasons), near)
+
+
+def _size_said(given: str, allowed: list[str]) -> str:
+    """What is wrong with a shape of which one size is wrong: the size, and what it may be beside the others; "" where
+    more than one is.
+    """
+    sizes, legal = sizes_of(given), [sizes_of(shape) for shape in allowed]
+    for dim, size in sizes.items():
+        fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})
+        if fitting:
+            return f"shape '{given}' is not legal here: {dim.upper()} is {size} (allowed: {_sizes(fitting)})"
+    return ""
+
+
+def _sizes(values: list[int]) -> str:
+    """Ascending sizes in words: all of them, or the step between them where they are many.
+
+    >>> _sizes([8, 16]), _sizes([8, 16, 24, 32, 40, 48])
+    ('8 or 16', 'multiples of 8 from 8 to 48')
+    """
+    steps = {b - a for a, b in itertools.pairwise(values)}
+    if len(values) > 4 and len(steps) == 1 and not values[0] % (step := min(steps)):
+        return f"multiples of {step} from {values[0]} to {values[-1]}"
+    return reading.listed([str(value) for value in values], "or")
+
+
+def _no_instruction(opcode: str, why: str, near: list[Instruction]) -> LayoutError:
+    return LayoutError(
+        "unknown_instruction",
+        f"No instruction '{shorten(opcode)}': {why}.",
+        "Nearest: " + ", ".join(i.ptx for i in near) + ".",
+        "ptx",
+        tuple(i.ptx for i in near),
+    )
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))

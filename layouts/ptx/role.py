@@ -1,0 +1,142 @@
+"""What a family does: its verb, who executes it, and where its operands live. Rows state these words; every condition
+elsewhere asks them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from lanescope.ptx.pattern import Words
+
+
+class Verb(StrEnum):
+    """What becomes of the operands."""
+
+    MULTIPLY = "multiply"  # D = A·B + C
+    LOAD = "load"  # memory → registers
+    STORE = "store"  # registers → memory
+    MOVE = "move"  # registers → registers
+    COPY = "copy"  # shared memory → tensor memory
+    ISSUE = "issue"  # D = A·B + D in tensor memory; a descriptor says M, N and types, and binding it a product
+    SHIFT = "shift"  # rows of tensor memory → the lane before theirs
+
+
+class Place(StrEnum):
+    """Where an operand lives, and how the instruction finds it there."""
+
+    REGISTERS = "registers"
+    DESCRIPTOR = "shared memory, by a matrix descriptor"
+    ROWS = "shared memory, a row an address of a lane"
+    MATRIX = "global or shared memory, by one address and the stride of its rows or columns"
+    TENSOR = "tensor memory, by lane and column"
+
+
+class Feed(StrEnum):
+    """How the multiplicands of a product reach it."""
+
+    MAP = "each thread fills its registers by the fragment map"
+    LOADS = "the family's own loads fill the fragments, whose maps are left open"
+    DESCRIPTOR = "the instruction reads shared memory through descriptors"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who executes an instruction together, or what holds its operands: so many threads or lanes, each a `thread`.
+
+    warps: their number in words; words: PTX's words for the digits of the thread number; letter: what labels of cells
+    put before its number; value, register: what a value and 32 bits of it are called; place: where these lie.
+    """
+
+    name: str
+    threads: int
+    thread: str
+    warps: str
+    words: Words
+    letter: str = "T"
+    value: str = "value"
+    register: str = "register"
+    place: Place = Place.REGISTERS
+
+    @property
+    def several(self) -> bool:
+        """Whether it is several warps."""
+        return self.place is Place.REGISTERS and self.threads > _WARP
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """What the text of a product in tensor memory says: its kind, whether A is sparse, whether weights are stationary,
+    and the vector of its scale factors (1X, 2X, 4X; "" without). The instruction descriptor says the rest.
+    """
+
+    kind: str
+    sparse: bool
+    stationary: bool
+    factors: str
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """What has a map in tensor memory once M, N and types are bound."""
+        more = ("metadata",) if self.sparse else ()
+        return ("a", "d", *more, *(("scale_a", "scale_b") if self.factors else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact stands: the document, its section or line, and what it says."""
+
+    document: str
+    section: str
+
+    def __str__(self) -> str:
+        return f"{self.document}, {self.section}"
+
+
+def PTX(section: str) -> Source:
+    """A section of the PTX ISA 9.1."""
+    return Source("PTX ISA 9.1", section)
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    """The words a PTX text begins with, what they do, and the section that describes their syntax; short: how people
+    call it, "" as written.
+    """
+
+    text: str
+    does: str
+    source: Source
+    short: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.text.split("."))
+
+
+_WARP = 32
+_GROUP_WORDS = (("g", "groupID", "%laneid >> 2"), ("t", "threadID_in_group", "%laneid % 4"))
+WARP = Scope("warp", _WARP, "lane", "one warp", Words("%laneid", "i", _GROUP_WORDS))
+WARPGROUP = Scope(
+    "warpgroup",
+    128,
+    "thread",
+    "four warps",
+    Words("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),
+)
+# Operands in tensor memory: the lanes of one CTA, columns of 32 bits. One thread starts what works on them. PTX ISA
+# 9.1, 9.7.16.1 and 9.7.16.5.
+TENSOR = Scope(
+    "tensor memory",
+    128,
+    "lane",
+    "one thread",
+    Words("lane", "i"),
+    "L",
+    "element",
+    "column",
+    Place.TENSOR,
+)
+# One lane of every quarter, by the number of the quarter.
+QUARTERS = replace(TENSOR, threads=4, thread="quarter", words=Words("quarter", "i"), letter="Q")
+SCOPES = {scope.threads: scope for scope in (WARP, WARPGROUP)}

@@ -1,0 +1,164 @@
+"""The operands of a PTX line in their order: kind, registers and their type. PTX ISA 9.1, 9.7.14 to 9.7.16."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.ptx.instruction import Instruction, Operand, Place, Verb
+from lanescope.ptx.role import Issue
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One operand of the PTX line.
+
+    name as in PTX's syntax; kind "vector", "register", "address", "immediate" or "predicate"; registers and their PTX
+    type; written: the instruction writes it; value: an immediate's example; what it is, in a few words.
+    """
+
+    name: str
+    kind: str
+    registers: int
+    type: str
+    written: bool
+    what: str
+    value: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.kind == "vector":
+            return "{" + ", ".join(f"{self.name}{n}" for n in range(self.registers)) + "}"
+        return {"address": f"[{self.name}]", "immediate": self.value}.get(self.kind, self.name)
+
+    @property
+    def immediates(self) -> tuple[tuple[str, str], ...]:
+        """(name, example) of every number an immediate spells: one, or byte-id and thread-id of a scale factor."""
+        if self.value.startswith("{"):
+            names = (f"{part}_{self.name[-1]}" for part in ("byte_id", "thread_id"))
+            return tuple(zip(names, self.value.strip("{}").split(", "), strict=True))
+        return ((self.name, self.value),)
+
+
+def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
+    """The operands in PTX's order; a_from "shared" gives wgmma's form with a descriptor for A."""
+    family = instruction.family
+    if family.memory is not None:
+        letter, *reduced = instruction.operands
+        vector, (address, *rest) = _vector(instruction, letter, family.loads, "r"), _MEMORY[family.memory]
+        half = [_half(instruction.operands[letter])] if "halves" in instruction.sizes else []
+        held = [vector, *(_result(instruction, name) for name in reduced)]
+        return [*held, address, *half, *rest] if family.loads else [address, *half, *held, *rest]
+    if family.issue:
+        return _issued(family.issue, a_from if a_from in family.forms else family.forms[0])
+    if family.verb in _TENSOR:
+        return list(_TENSOR[family.verb])
+    if family.moves:
+        return [Slot("d", "register", 1, "b32", True, "transpose"), Slot("a", "register", 1, "b32", False, "source")]
+    if family.by_descriptor:
+        return _wgmma(instruction, a_from)
+    out = [_vector(instruction, letter, letter == "d") for letter in "dabc"]
+    if instruction.operands["a"].sparsity:
+        out += [
+            Slot("e", "register", 1, "b32", False, "sparsity metadata"),
+            Slot("f", "immediate", 0, "", False, "sparsity selector", "0"),
+        ]
+    for scale in instruction.scales.values():
+        letter = scale.name[-1]
+        out += [
+            Slot(f"scale_{letter}_data", "register", 1, "b32", False, "four scale bytes"),
+            Slot(f"ids_{letter}", "immediate", 0, "", False, f"{{byte-id-{letter}, thread-id-{letter}}}", "{0, 0}"),
+        ]
+    return out
+
+
+def _vector(instruction: Instruction, letter: str, written: bool, name: str = "") -> Slot:
+    op = instruction.operands[letter]
+    return Slot(
+        name or letter,
+        "vector",
+        op.registers,
+        op.element.register_type,
+        written,
+        f"{letter.upper()}, {op.values} × {op.element.name} a thread",
+    )
+
+
+def _issued(issue: Issue, a_from: str) -> list[Slot]:
+    """A product in tensor memory: D's address, both matrices, what the text's kind needs beside them."""
+
+    def at(name: str, what: str) -> Slot:
+        return Slot(name, "address", 1, "b32", False, f"{what} in tensor memory")  # ptxas takes no .u32 here
+
+    a = (
+        at("a_tmem", "A")
+        if a_from == "tensor"
+        else Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")
+    )
+    return [
+        at("d_tmem", "D"), a, Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B"),
+        *([at("meta_tmem", "sparsity metadata")] if issue.sparse else ()),
+        Slot("idesc", "register", 1, "b32", False, "instruction descriptor: M, N, types, majors"),
+        *([at("scale_a_tmem", "A's scale factors"), at("scale_b_tmem", "B's scale factors")] if issue.factors else ()),
+        Slot("enable_input_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D"),
+    ]  # fmt: skip
+
+
+def _result(instruction: Instruction, name: str) -> Slot:
+    """The register of a load with a thread's reduction."""
+    kind = instruction.operands[name].element.register_type
+    return Slot(name, "register", 1, kind, True, "this thread's reduction")
+
+
+def _half(op: Operand) -> Slot:
+    """Where the second half of the columns begins: behind the first."""
+    width = str(op.col_count // 2)
+    return Slot("half_split", "immediate", 0, "", False, "columns from the address to the second half", width)
+
+
+# How a load or store names the memory it touches: the address, and what PTX writes behind the registers.
+_MEMORY = {
+    Place.ROWS: (Slot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned"),),
+    Place.MATRIX: (
+        Slot("p", "address", 1, "u64", False, "first element"),
+        Slot("stride", "register", 1, "u32", False, "elements from a row (column) to the next; optional"),
+    ),
+    Place.TENSOR: (
+        Slot("taddr", "address", 1, "u32", False, "first lane (bits 16 to 31) and column of tensor memory"),
+    ),
+}
+
+
+_TADDR = _MEMORY[Place.TENSOR][0]
+# What works on tensor memory alone: its address, and a descriptor of the source in shared memory.
+_TENSOR = {
+    Verb.COPY: (_TADDR, Slot("s_desc", "register", 1, "b64", False, "matrix descriptor of the source")),
+    Verb.SHIFT: (_TADDR,),
+}
+
+
+def _wgmma(instruction: Instruction, a_from: str) -> list[Slot]:
+    floating = instruction.types["d"] != "s32"
+    transposes = instruction.types["a"] in ("f16", "bf16")
+    from_shared = a_from == "shared"
+    out = [_vector(instruction, "d", True)]
+    out += (
+        [Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")]
+        if from_shared
+        else [_vector(instruction, "a", False)]
+    )
+    out += [Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B")]
+    if instruction.operands["a"].sparsity:
+        out += [
+            Slot("e", "register", 1, "b32", False, "sparsity metadata"),
+            Slot("f", "immediate", 0, "", False, "sparsity selector", "0"),
+        ]
+    out += [Slot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
+    if floating:
+        out += [Slot(f"imm_scale_{x}", "immediate", 0, "", False, f"1, or -1 to negate {x.upper()}", "1") for x in "ab"]
+    if transposes:
+        letters = "ab" if from_shared else "b"
+        out += [
+            Slot(f"imm_trans_{x}", "immediate", 0, "", False, f"0: {x.upper()} K-major, 1: MN-major", "0")
+            for x in letters
+        ]
+    return out

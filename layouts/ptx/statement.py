@@ -1,0 +1,206 @@
+"""A PTX statement against what its instruction takes: `.sync` and `.aligned`, the operands, registers a vector.
+
+Said is only what ptxas refuses for every target (tests/test_statement.py asks it, family by family). An operand that a
+text leaves open, as a placeholder of a format string does, is taken as right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from lanescope.ptx.instruction import Instruction, Place
+from lanescope.ptx.slots import Slot, slots
+from lanescope.reading import listed
+
+_ELEMENT = re.compile(r"(?:%{0,2}[A-Za-z_$][\w$]*|%\d+|%\[\w+\]|\$\d+)(?:\.[xyzwrgba])?|-?\d[\w.]*")
+_FORMAT = re.compile(r"%[sdiuxXc]")  # a placeholder of Python or printf, which may stand for several registers
+_NUMBERED = re.compile(r"%\d+|%\[\w+\]|\$\d+")  # an operand of an asm statement: one register
+_NAMED = re.compile(r"(%?[A-Za-z_$][\w$]*?)(\d+)")
+LONG, SHORTENED = 16, 4  # a list of so many registers is often shortened to so few, which is left open
+_LENGTH, _KIND, _COUNT = 2, 3, 1  # how far a list of operands is from a form of the instruction
+_DISABLED = {"cta_group::1": 4, "cta_group::2": 8}  # registers of disable-output-lane, PTX ISA 9.1, 9.7.16.10.9
+_SCALED_D = ("f16", "tf32", "i8")  # kinds for which ptxas takes scale-input-d
+
+
+def faults(
+    found: Instruction,
+    opcode: str,
+    operands: tuple[str, ...],
+    ended: bool = True,
+    declared: Mapping[str, int] | None = None,
+) -> tuple[str, ...]:
+    """Return what ptxas refuses of a statement that names this instruction; nothing where it could be right.
+
+    opcode: as written; ended: whether no operand can follow; declared: how many registers each base name of the text
+    has (`.reg .b32 a<2>` declares a0 and a1), 0 for a single register.
+
+    >>> from lanescope.ptx.catalog import find
+    >>> mma = "mma.sync.m16n8k8.row.col.f32.tf32.tf32.f32"
+    >>> faults(find(mma), mma, ("{%0, %1, %2, %3}", "{%4, %5}", "{%6, %7}", "{%8, %9, %10, %11}"))
+    ('`.aligned` is missing', 'operand 2 (A, 4 × tf32 a thread) has 2 registers, not 4 (.b32)')
+    """
+    out = [f"`.{word}` is missing" for word in _missing(found, opcode, bool(operands))]
+    if operands:
+        known = declared or {}
+        if (
+            found.family.sparsity
+            and len(found.family.forms) == 1
+            and len(operands) > 1
+            and not operands[1].startswith("{")
+        ):
+            operands = (operands[0], "", *operands[2:])  # ptxas takes one register for A of some sparse products
+        best = min((_compared(form, operands, ended, known) for form in _forms(found)), key=lambda one: one[0])
+        out += best[1]
+        out += _undeclared(operands, known)
+    return tuple(out)
+
+
+def refusal(found: Iterable[str]) -> str:
+    """Return the faults of a statement as one sentence.
+
+    >>> refusal(("`.aligned` is missing", "operand 1 is no vector"))
+    'ptxas refuses this line: `.aligned` is missing; operand 1 is no vector.'
+    """
+    return f"ptxas refuses this line: {'; '.join(found)}."
+
+
+def _missing(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
+    """The qualifiers that the text lacks. Without operands, and with neither .sync nor .aligned, it is a short name."""
+    words = set(re.sub(r"\s", "", opcode).lower().split("."))
+    demanded = [word for word in ("sync", "aligned") if word in found.listed_ptx.split(".")]
+    if "aligned" in demanded and not _asks_aligned(found):
+        demanded.remove("aligned")
+    if statement or "sync" in words or "aligned" in words:
+        yield from (word for word in demanded if word not in words)
+        if found.shape and found.shape not in words:
+            yield found.shape
+        if found.syntax.types and words.isdisjoint(found.syntax.types):
+            yield ".".join(found.syntax.types)
+
+
+def _asks_aligned(found: Instruction) -> bool:
+    """Whether ptxas insists on `.aligned`: it does not for wgmma and tcgen05, whose syntax has it as well."""
+    return not found.family.tensor and not found.family.scope.several
+
+
+def _forms(found: Instruction) -> Iterator[list[Slot]]:
+    """Every list of operands that PTX has for an instruction."""
+    family = found.family
+    for form in family.forms:
+        taken = slots(found, form)
+        if family.memory is Place.MATRIX:
+            yield taken[:-1]  # the stride may be left out
+        if family.issue:
+            yield from _issued(found, taken)
+        yield taken
+
+
+def _issued(found: Instruction, taken: list[Slot]) -> Iterator[list[Slot]]:
+    """tcgen05.mma with what may stand beside its operands. PTX ISA 9.1, 9.7.16.10.9."""
+    issue = found.family.issue
+    assert issue
+    *before, enable = taken
+    if issue.stationary:
+        yield [*taken, Slot("zero_column_mask", "register", 1, "b64", False, "zero-column mask")]
+        return
+    lanes = next((n for word, n in _DISABLED.items() if word in found.ptx.split(".")), 0)
+    disabled = [] if issue.factors else [Slot("disable_output_lane", "vector", lanes, "b32", False, "lanes of D")]
+    scale = [Slot("scale_input_d", "immediate", 0, "", False, "scale of D", "0")] if issue.kind in _SCALED_D else []
+    for more in ([], disabled):
+        for last in ([], scale):
+            yield [*before, *more, enable, *last]
+
+
+def _compared(
+    form: list[Slot], operands: tuple[str, ...], ended: bool, declared: Mapping[str, int]
+) -> tuple[int, list[str]]:
+    """(how far the operands are from a form, what is wrong with them)."""
+    out: list[str] = []
+    far = 0
+    if len(operands) > len(form) or (ended and len(operands) < len(form)):
+        names = listed([slot.name for slot in form])
+        out.append(f"it has {_plural(len(operands), 'operand')}, not {len(form)} ({names})")
+        far += _LENGTH * abs(len(operands) - len(form))
+    for n, (slot, text) in enumerate(zip(form, operands, strict=False), 1):
+        weight, wrong = _operand(slot, text, declared)
+        if wrong:
+            far += weight
+            out.append(f"operand {n} ({slot.what}) {wrong}")
+    if far >= _LENGTH and len(operands) != len(form):
+        out = out[:1]  # what follows a missing operand is compared with the wrong one
+    return far, out
+
+
+def _operand(slot: Slot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
+    """(how far it is from what stands there, what is wrong with one operand); nothing where it may be right."""
+    count = _registers(text)
+    if slot.kind == "vector":
+        if count is None:
+            single = _NUMBERED.fullmatch(text) or text.startswith("[") or _known(text, declared)
+            return (_KIND, "is no vector: its registers stand in braces") if single else (0, "")
+        abridged = count <= SHORTENED < LONG <= slot.registers
+        if count == slot.registers or abridged or (count == 1 and _placeholder(text, declared)):
+            return 0, ""
+        return _COUNT, f"has {_plural(count, 'register')}, not {slot.registers} (.{slot.type})"
+    if count and count > 1 and not slot.value.startswith("{"):
+        return _KIND, f"is a vector of {count} registers, and takes {_one(slot)}"
+    if slot.kind == "immediate" and _known(text, declared):
+        return _KIND, "is a register, and takes an immediate"
+    if slot.kind == "address" and _NUMBERED.fullmatch(text):
+        return _KIND, "is no address: it stands in brackets"
+    if slot.kind != "address" and text.startswith("["):
+        return _KIND, f"is an address, and takes {_one(slot)}"
+    return 0, ""
+
+
+def _one(slot: Slot) -> str:
+    return {"predicate": "a predicate", "immediate": "an immediate", "address": "an address in brackets"}.get(
+        slot.kind, f"one .{slot.type} register"
+    )
+
+
+def _registers(text: str) -> int | None:
+    """How many registers a vector names; None for what is none, or is not written out."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    elements = [element.strip() for element in text[1:-1].split(",")]
+    plain = all(_ELEMENT.fullmatch(element) and not _FORMAT.fullmatch(element) for element in elements)
+    if not plain or all(element.isdigit() for element in elements):
+        return None
+    return len(elements)
+
+
+def _placeholder(text: str, declared: Mapping[str, int]) -> bool:
+    """Whether one name in braces may stand for several registers, as {regs} of a format string does."""
+    name = text[1:-1].strip()
+    return not re.match(r"[%$]", name) and not _known(name, declared)
+
+
+def _known(name: str, declared: Mapping[str, int]) -> bool:
+    """Whether a `.reg` line of the text makes a name one register."""
+    series = _NAMED.fullmatch(name)
+    return declared.get(name) == 0 or bool(series and int(series[2]) < declared.get(series[1], 0))
+
+
+def _undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> Iterator[str]:
+    """Registers that the text's `.reg` lines do not declare, though they declare others of that name."""
+    for base, count in declared.items():
+        if not count:
+            continue
+        used = dict.fromkeys(
+            found[0]
+            for text in operands
+            for element in re.findall(r"%?[\w$]+", text)
+            if (found := _NAMED.fullmatch(element))
+            and found[1] == base
+            and int(found[2]) >= count
+            and not _known(found[0], declared)
+        )
+        if used:
+            last = f" to {base}{count - 1}" if count > 1 else ""
+            yield f"`{base}<{count}>` declares {base}0{last}, not {listed(list(used))}"
+
+
+def _plural(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

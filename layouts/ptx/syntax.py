@@ -1,0 +1,70 @@
+"""A PTX opcode taken apart into words, shape, layouts, types and modifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lanescope.ptx.dtypes import DTYPES
+
+# How PTX spells a shape: the sizes of a matrix product, or lanes of tensor memory and bits of each. No size has more
+# than six digits: what has thousands is no number to Python.
+_SHAPES = tuple(
+    map(
+        re.compile,
+        (
+            r"m(?P<m>\d{1,6})n(?P<n>\d{1,6})(?:k(?P<k>\d{1,6}))?\Z",
+            r"(?P<lanes>\d{1,6})x(?P<bits>\d{1,6})b(?:x(?P<halves>\d))?\Z",
+        ),
+    )
+)
+LAYOUTS = ("row", "col")
+SILENT = {"sync", "aligned"}
+
+
+def sizes_of(shape: str) -> dict[str, int]:
+    """The sizes a shape names, empty where it is none.
+
+    >>> sizes_of("m16n8k8"), sizes_of("m8n8"), sizes_of("16x64b"), sizes_of("x4")
+    ({'m': 16, 'n': 8, 'k': 8}, {'m': 8, 'n': 8}, {'lanes': 16, 'bits': 64}, {})
+    >>> sizes_of("16x32bx2")
+    {'lanes': 16, 'bits': 32, 'halves': 2}
+    """
+    match = next((match for spelling in _SHAPES if (match := spelling.match(shape))), None)
+    return {name: int(size) for name, size in match.groupdict().items() if size} if match else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A PTX opcode taken apart: the order of layouts and types counts, that of the other qualifiers does not."""
+
+    opcode: str
+    shape: str
+    layouts: tuple[str, ...]
+    types: tuple[str, ...]
+    modifiers: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str, words: Collection[str]) -> Syntax:
+        """Read a PTX opcode, with or without `.sync.aligned`; words: those that may follow its first one. Never fails:
+        what is no known word is a modifier."""
+        tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in SILENT]
+        head = 1
+        while head < len(tokens) and tokens[head] in words:
+            head += 1
+        shape, layouts, types, modifiers = "", [], [], []
+        for token in tokens[head:]:
+            if sizes_of(token):
+                shape = token
+            elif token in LAYOUTS:
+                layouts.append(token)
+            elif token in DTYPES:
+                types.append(token)
+            else:
+                modifiers.append(token)
+        return cls(".".join(tokens[:head]), shape, tuple(layouts), tuple(types), tuple(modifiers))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.opcode, self.shape, self.layouts, self.types, frozenset(self.modifiers))

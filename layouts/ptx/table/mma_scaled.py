@@ -1,0 +1,52 @@
+"""Block-scaled mma: D = (A · scale_A)(B · scale_B) + C. PTX ISA 9.1, 9.7.14.3; no sm_120 device has run these here."""
+
+from __future__ import annotations
+
+from lanescope.ptx.instruction import PTX, Family, cross
+from lanescope.ptx.metadata import SparseRow
+from lanescope.ptx.table.mma import ABCD, F8F6F4, OPCODE
+from lanescope.ptx.table.mma_sparse import ABCD as SPARSE_ABCD
+from lanescope.ptx.table.mma_sparse import BYTE_64, NIBBLE_128, ORDERED
+
+DOCUMENTED = "Documented by PTX and CUTLASS; it needs sm_120a, which nobody here has run."
+_FP4_4X = " scale_vec::4X with ue8m0 is documented from PTX 9.1 on; ptxas 13.0 (PTX 9.0) refuses it."
+
+
+def _rows(
+    kind: str,
+    types: tuple[str, ...],
+    size: str,
+    blocks: int,
+    shape: str,
+    sparse: SparseRow | None,
+    container: int,
+    note: str,
+) -> Family:
+    opcode = ORDERED if sparse else OPCODE
+    return Family(
+        "mma_scaled",
+        opcode,
+        f"{opcode.text}.sync.aligned.{{shape}}.row.col.kind::{kind}.block_scale{size}.{{d}}.{{a}}.{{b}}.{{c}}.{{s}}",
+        (shape,),
+        types,
+        SPARSE_ABCD if sparse else ABCD,
+        PTX("9.7.14.5.14"),
+        slots="d a b c s",
+        container=container,
+        sparsity=sparse,
+        scale_blocks=blocks,
+        note=note,
+    )
+
+
+def _family(k8: str, k4: str, byte: SparseRow | None, nibble: SparseRow | None) -> list[Family]:
+    mxf8 = cross("f32 {a} {b} f32 ue8m0", a=F8F6F4, b=F8F6F4)
+    fp4 = ("f32 e2m1 e2m1 f32 ue8m0",)
+    rows = [_rows("mxf8f6f4", mxf8, size, 1, k8, byte, 8, DOCUMENTED) for size in ("", ".scale_vec::1X")]
+    rows += [_rows("mxf4", fp4, size, 2, k4, nibble, 0, DOCUMENTED) for size in ("", ".scale_vec::2X")]
+    rows += [_rows("mxf4nvf4", fp4, ".scale_vec::2X", 2, k4, nibble, 0, DOCUMENTED + _FP4_4X)]
+    rows += [_rows("mxf4nvf4", ("f32 e2m1 e2m1 f32 ue4m3",), ".scale_vec::4X", 4, k4, nibble, 0, DOCUMENTED + _FP4_4X)]
+    return rows
+
+
+FAMILIES = [*_family("m16n8k32", "m16n8k64", None, None), *_family("m16n8k64", "m16n8k128", BYTE_64, NIBBLE_128)]

@@ -1,0 +1,118 @@
+"""ldmatrix, stmatrix, movmatrix: rows of matrices between shared memory and fragments. PTX ISA 9.1, 9.7.14.5.15 to .17.
+
+Coordinates are matrix, row, col as the matrices lie in memory. The 16-bit forms were executed on an H100; the 8-bit
+forms are stated from CUTLASS (include/cute/atom/copy_traits_sm100.hpp) and PTX's figures and need sm_100a or sm_120a.
+"""
+
+from __future__ import annotations
+
+from lanescope.ptx.instruction import PTX, Family, Opcode, Place, Verb
+
+AXES = {"data": ("matrix", "row", "col")}
+SPACES = ("", "shared", "shared::cta")
+ROWS_8 = "(x:x r:8) () -> (x) (r) ()"
+ROWS_16 = "(x:x r:16) () -> (x) (r) ()"
+STRAIGHT = "(g:8 t:4) (x:x e:2) -> (x) (g) (t e)"
+TRANSPOSED = "(g:8 t:4) (x:x e:2) -> (x) (t e) (g)"
+NOT_RUN = "From PTX and CUTLASS; it needs sm_100a or sm_120a, which nobody here has run."
+_COUNTS = (".x1", ".x2", ".x4")
+
+LOAD = Opcode("ldmatrix", "load matrices from shared memory into fragments, a row an address", PTX("9.7.14.5.15"))
+STORE = Opcode("stmatrix", "store fragments to shared memory as matrices, a row an address", PTX("9.7.14.5.16"))
+MOVE = Opcode("movmatrix", "transpose an 8×8 matrix that lies in registers", PTX("9.7.14.5.17"))
+
+
+def _row(
+    opcode: Opcode,
+    text: str,
+    shape: str,
+    data: str,
+    address: str,
+    element: str,
+    note: str = "",
+    counts: tuple[str, ...] = _COUNTS,
+    unpacks: str = "",
+) -> Family:
+    return Family(
+        opcode.text,
+        opcode,
+        opcode.text + text,
+        (shape,),
+        (element,),
+        {"data": data},
+        opcode.source,
+        Verb.LOAD if opcode is LOAD else Verb.STORE,
+        memory=Place.ROWS,
+        slots="data",
+        options={"x": counts},
+        axes=AXES,
+        address=address,
+        spaces=SPACES,
+        note=note,
+        unpacks=unpacks,
+        container=8 if element == "b8" else 0,
+    )
+
+
+_PACKED = ("b6x16_p32", "b4x16_p64")
+_PACKED_NOTE = (
+    NOT_RUN
+    + " Elements arrive in 8-bit containers; mma.kind::f8f6f4 wants e2m1 in bits 2 to 5, so b4x16_p64 data needs a"
+    " shift left by 2 first."
+)
+
+FAMILIES = [
+    _row(LOAD, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16"),
+    _row(LOAD, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16"),
+    *(
+        _row(
+            LOAD,
+            ".sync.aligned.{shape}{x}.trans.shared." + (f"b8x16.{packed}" if packed else "b8"),
+            "m16n16",
+            "(g:8 t:4) (x:x r:2 c:2 e:2) -> (x) (t r e) (c g)",
+            ROWS_16,
+            "b8",
+            _PACKED_NOTE if packed else NOT_RUN,
+            (".x1", ".x2"),
+            packed,
+        )
+        for packed in ("", *_PACKED)
+    ),
+    *(
+        _row(
+            LOAD,
+            f".sync.aligned.{{shape}}{{x}}.shared.b8x16.{packed}",
+            "m8n16",
+            "(g:8 t:4) (x:x e:4) -> (x) (g) (t e)",
+            ROWS_8,
+            "b8",
+            _PACKED_NOTE,
+            unpacks=packed,
+        )
+        for packed in _PACKED
+    ),
+    _row(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16"),
+    _row(STORE, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16"),
+    _row(
+        STORE,
+        ".sync.aligned.{shape}{x}.trans.shared.{data}",
+        "m16n8",
+        "(g:8 t:4) (x:x c:2 e:2) -> (x) (t e) (c g)",
+        ROWS_8,
+        "b8",
+        NOT_RUN + " In memory each matrix is 8 rows of 16 bytes.",
+    ),
+    Family(
+        MOVE.text,
+        MOVE,
+        "movmatrix.sync.aligned.{shape}.trans.{d}",
+        ("m8n8",),
+        ("b16 b16",),
+        {"a": "(g:8 t:4) (e:2) -> (g) (t e)", "d": "(g:8 t:4) (e:2) -> (t e) (g)"},
+        MOVE.source,
+        Verb.MOVE,
+        exits=False,
+        slots="d a",
+        note="d holds the transpose: both maps show the rows and columns of the source matrix.",
+    ),
+]

@@ -1,0 +1,95 @@
+"""wgmma.mma_async, warpgroup level: D, and A where it comes from registers. PTX ISA 9.1, section 9.7.15.5.1.1."""
+
+from __future__ import annotations
+
+from lanescope.ptx.instruction import PTX, WARPGROUP, Family, Opcode, Place, cross
+from lanescope.ptx.metadata import SparseRow
+from lanescope.ptx.table.mma_sparse import BYTE_64, HALF_32, WORD_16
+from lanescope.ptx.table.wgmma_order import ORDER
+
+A = "(w:4 g:8 t:4) (j:2 i:2 e:v) -> (w i g) (j t e)"
+D = "(w:4 g:8 t:4) (j:n/8 i:2 e:2) -> (w i g) (j t e)"
+
+N_FLOAT = tuple(range(8, 257, 8))
+N_INTEGER = (8, 16, 24, *range(32, 257, 16))
+F8 = "e4m3 e5m2"
+
+SHARED = {
+    "b": "B of wgmma always lies in shared memory: ask /api/v1/descriptors/reads for the bytes a descriptor reads.",
+    "c": "wgmma accumulates in place: D is both C and D.",
+}
+READS = {"a": (Place.REGISTERS, Place.DESCRIPTOR), "b": (Place.DESCRIPTOR,)}
+DENSE_OPCODE = Opcode(
+    "wgmma.mma_async",
+    "multiply and accumulate, D = A·B + D or A·B, by four warps; returns before D is written",
+    PTX("9.7.15.5.2"),
+    "wgmma",
+)
+SPARSE_OPCODE = Opcode(
+    "wgmma.mma_async.sp",
+    "as wgmma.mma_async, A stored without the zeros its metadata names",
+    PTX("9.7.15.6.3"),
+    "wgmma.sp",
+)
+SPARSE = "wgmma.mma_async.sp.sync.aligned.{shape}.{d}.{a}.{b}"
+DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
+
+
+def _by_warp(row: SparseRow) -> SparseRow:
+    """mma.sp's metadata, warp by warp: the supplier is a lane of the same warp."""
+    index = row.index.replace("(g:8", "(w:4 g:8").replace("-> (g", "-> (w g")
+    return SparseRow(row.kept, row.group, index, row.selectors, row.index_bits)
+
+
+def shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
+    """m64nNkK for every legal N."""
+    return tuple(f"m64n{n}k{k}" for n in ns)
+
+
+def _row(
+    k: int,
+    ns: tuple[int, ...],
+    types: tuple[str, ...],
+    ptx: str = DENSE,
+    options: dict[str, tuple[str, ...]] | None = None,
+    sparsity: SparseRow | None = None,
+) -> Family:
+    return Family(
+        "wgmma_sp" if sparsity else "wgmma",
+        SPARSE_OPCODE if sparsity else DENSE_OPCODE,
+        ptx,
+        shapes(k, ns),
+        types,
+        {"a": A, "d": D},
+        PTX("9.7.15.5.1.1"),
+        scope=WARPGROUP,
+        reads=READS,
+        slots="d a b",
+        elsewhere=SHARED,
+        options=options or {},
+        sparsity=sparsity,
+        exits=False,
+        ordered_by=tuple(row.name for row in ORDER),
+    )
+
+
+FAMILIES = [
+    _row(16, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16")),
+    _row(8, N_FLOAT, ("f32 tf32 tf32",)),
+    _row(32, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8)),
+    _row(
+        32, N_INTEGER, cross("s32 {a} {b}", a="s8 u8", b="s8 u8"), DENSE + "{sat}", options={"sat": ("", ".satfinite")}
+    ),
+    _row(256, N_INTEGER, ("s32 b1 b1",), DENSE + ".and.popc"),
+    _row(32, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16"), SPARSE, sparsity=_by_warp(HALF_32)),
+    _row(16, N_FLOAT, ("f32 tf32 tf32",), SPARSE, sparsity=_by_warp(WORD_16)),
+    _row(64, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8), SPARSE, sparsity=_by_warp(BYTE_64)),
+    _row(
+        64,
+        N_INTEGER,
+        cross("s32 {a} {b}", a="s8 u8", b="s8 u8"),
+        SPARSE + "{sat}",
+        options={"sat": ("", ".satfinite")},
+        sparsity=_by_warp(BYTE_64),
+    ),
+]

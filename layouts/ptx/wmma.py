@@ -1,0 +1,216 @@
+"""wmma as CUDA C++ sees it: fragment types, what x[i] is, and what PTX and CUDA C++ ask of pointer and ldm.
+
+PTX ISA 9.1, 9.7.14.4 (fragments, storage, target notes); the CUDA C++ Programming Guide's warp matrix functions; mma.h
+of CUDA 13.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import lcm
+
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Feed, Instruction, Operand, Place
+
+# Where nvcuda::wmma names a type otherwise than C++ does.
+_CPP = {
+    "tf32": "precision::tf32",
+    "s4": "experimental::precision::s4",
+    "u4": "experimental::precision::u4",
+    "b1": "experimental::precision::b1",
+}
+_PACKED = {
+    "s4": "int",
+    "u4": "unsigned int",
+    "b1": "unsigned int",
+    "tf32": "float",
+}  # what x[] is made of, where not of the element type
+_SINCE = {
+    "f16": "sm_70",
+    "s8": "sm_72",
+    "u8": "sm_72",
+    "s4": "sm_75",
+    "u4": "sm_75",
+    "b1": "sm_75",
+}  # others sm_80: PTX ISA 9.1, 9.7.14.4.5
+GUIDE, STORAGE = "CUDA C++ Programming Guide, load_matrix_sync", "PTX ISA 9.1, 9.7.14.4.2"
+CPP_POINTER_BYTES, CPP_LDM_BYTES = 32, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One requirement on pointer and ldm: whether it holds, and the arithmetic that says so."""
+
+    name: str
+    holds: bool
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What one document asks: the pointer a multiple of so many bytes, ldm of so many elements."""
+
+    document: str
+    pointer_bytes: int
+    ldm_elements: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One nvcuda::wmma::fragment: the wmma.load that fills it, its operand, and the layout argument ("" for an
+    accumulator).
+    """
+
+    instruction: Instruction
+    operand: Operand
+    layout: str
+
+    @property
+    def use(self) -> str:
+        return use(self.operand)
+
+    @property
+    def cpp(self) -> str:
+        return cpp_fragment(self.instruction, self.operand, self.layout)
+
+    @property
+    def element_cpp(self) -> str:
+        """The type T of the fragment."""
+        return _CPP.get(self.operand.element.name, self.operand.element.cpp)
+
+    @property
+    def storage_cpp(self) -> str:
+        """The type of x[i]."""
+        return _PACKED.get(self.operand.element.name, self.operand.element.cpp)
+
+    @property
+    def num_elements(self) -> int:
+        return self.operand.values
+
+    @property
+    def per_storage(self) -> int:
+        """Elements in one x[i]."""
+        return per_storage(self.operand)
+
+    @property
+    def num_storage_elements(self) -> int:
+        return self.num_elements // self.per_storage
+
+    @property
+    def since(self) -> str:
+        """The first architecture that has it."""
+        kinds = (
+            multiplicands(self.instruction.shape, self.operand.element.name)
+            if self.use == "accumulator"
+            else (self.operand.element.name,)
+        )
+        return min(_SINCE.get(kind, "sm_80") for kind in kinds)
+
+
+@lru_cache(maxsize=64)
+def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
+    """The types A and B may have where C and D are `accumulator` elements of this shape."""
+    found = (
+        i for i in catalog.instructions() if i.family.feed is Feed.LOADS and i.family.multiplies and i.shape == shape
+    )
+    return tuple(
+        dict.fromkeys(i.operands["a"].element.name for i in found if accumulator in (i.types["c"], i.types["d"]))
+    )
+
+
+@lru_cache(maxsize=1)
+def fragments() -> tuple[Fragment, ...]:
+    """Every fragment type there is, in the catalogue's order; an accumulator has no layout and stands once."""
+    out: dict[str, Fragment] = {}
+    for i in catalog.instructions():
+        if i.family.memory is Place.MATRIX and i.family.loads:
+            (op,) = i.operands.values()
+            made = Fragment(i, op, i.syntax.layouts[0] if op.name in "ab" else "")
+            out.setdefault(made.cpp, made)
+    return tuple(out.values())
+
+
+def use(op: Operand) -> str:
+    """The first template argument of its fragment."""
+    return {"a": "matrix_a", "b": "matrix_b"}.get(op.name, "accumulator")
+
+
+def per_storage(op: Operand) -> int:
+    """Elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
+    return 32 // op.element.bits if op.element.bits < 8 else 1
+
+
+def fragment_bytes(op: Operand) -> int:
+    """Bytes of one thread's fragment: what PTX aligns every row (column) to."""
+    return op.registers * op.register_bits // 8
+
+
+def default_stride(op: Operand, layout: str) -> int:
+    """Elements from one row (column) to the next when stride is left out: the matrix's own leading dimension."""
+    return op.col_count if layout == "row" else op.row_count
+
+
+def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
+    """The nvcuda::wmma type."""
+    s = instruction.sizes
+    ending = f", {layout}_major" if op.name in "ab" else ""
+    return (
+        f"nvcuda::wmma::fragment<{use(op)}, {s['m']}, {s['n']}, {s['k']},"
+        f" {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
+    )
+
+
+def elements_of(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
+    """[storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture whose map this
+    is.
+    """
+    per = per_storage(op)
+    places = list(zip(op.rows[lane].tolist(), op.cols[lane].tolist(), strict=True))
+    return [places[at : at + per] for at in range(0, len(places), per)]
+
+
+def requirements(op: Operand) -> tuple[Requirement, Requirement]:
+    """What CUDA C++ and PTX ask of a matrix in memory. C++ speaks of bytes alone, PTX of the fragment's size."""
+    size, bits = fragment_bytes(op), op.element.bits
+    return (
+        Requirement("CUDA C++", CPP_POINTER_BYTES, CPP_LDM_BYTES * 8 // bits, GUIDE),
+        Requirement("PTX", size, max(1, size * 8 // bits), STORAGE),
+    )
+
+
+def both(op: Operand) -> Requirement:
+    """What meets both documents: load_matrix_sync is one wmma.load, so PTX's rule holds in C++, too."""
+    cpp, ptx = requirements(op)
+    return Requirement(
+        "both",
+        lcm(cpp.pointer_bytes, ptx.pointer_bytes),
+        lcm(cpp.ldm_elements, ptx.ldm_elements),
+        f"{GUIDE}; {STORAGE}",
+    )
+
+
+def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
+    """Whether a base address and an ldm (elements) may be given to load and store."""
+    least = default_stride(op, layout)
+    way = "row" if layout == "row" else "column"
+    out = []
+    for asked in requirements(op):
+        for what, given, step, unit in (
+            ("pointer", pointer, asked.pointer_bytes, "bytes"),
+            ("ldm", ldm, asked.ldm_elements, "elements"),
+        ):
+            shown = f"{given:#x}" if what == "pointer" else str(given)
+            over = given % step
+            out.append(
+                Rule(
+                    f"{asked.document} {what}",
+                    not over,
+                    f"{shown} mod {step} = {over}; a multiple of {step} {unit} is asked",
+                    asked.source,
+                )
+            )
+    sign = "≥" if ldm >= least else "<"
+    return [*out, Rule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {way}", STORAGE)]

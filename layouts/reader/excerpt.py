@@ -1,0 +1,148 @@
+"""The code of an article: what stands in its blocks, and what it leaves out with `...` and gives further below.
+
+Every change keeps the length and the lines, as those of layouts/reader/pasted.py do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanescope.reader.pasted import LANGUAGE, fences, unquoted
+
+MOST_CUT = 16  # functions of one text that go on further below
+LONGEST_HEAD = 1000  # characters of a function's head
+_CODE = re.compile(r"[;{}=]|::|\w\(")
+_OTHER = frozenset("bash sh shell zsh console json yaml yml toml cmake make makefile ini text txt log output".split())
+_PYTHON = frozenset("python py python3".split())
+_DOTS = re.compile(r"(?<=[{;}\n])[ \t]{0,80}(?://+[ \t]{0,8})?(?:\.{3,8}|…{1,8})[ \t]{0,8};?[ \t]{0,80}(?=[}\n]|\Z)")
+_CLOSED = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/)*+\}", re.S)  # each part once: slashes could be cut in many ways
+_BRACED = re.compile(r"[;{][ \t]*(?://[^\n]*)?$", re.M)
+_TOKEN = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]){1,4}'|#[^\n]*|[{}();]", re.S)
+# what begins a definition that holds no statement of a kernel, and what a host runs
+_DEFINES = re.compile(
+    r"(?:template|struct|union|class|enum|namespace|extern|typedef|using|#|static|inline|constexpr"
+    r"|__device__|__host__|__constant__)(?!\w)"
+)
+_ENTRY = re.compile(r"__global__|(?<!\w)main\s*\(")
+_HOST = re.compile(r"<<<|\bcuda[A-Z]\w+\s*\(|\b(?:std|thrust)::")
+_FUNCTION = re.compile(
+    r"(?!(?:if|for|while|switch|do|else|asm|return)\b)[\w:<>,*&\s]+?[\s*&][\w:~]+\s*\([^;{}]*\)[\w\s]*\{"
+)
+
+
+def code_of(text: str, legible: str) -> str:
+    r"""Return the code of a text, as long as the text is: of Markdown its blocks alone, and in place of a `...` that
+    ends a function the statements that stand behind the function. legible: the text as pasted.legible has it.
+
+    >>> cut = "__global__ void f() {\n  ...\n}\nx = 1;\n"
+    >>> code_of(cut, cut)
+    '__global__ void f() {\n     \n \nx = 1;}'
+    """
+    made = _blocks(text, legible) if "```" in text else legible
+    if not _DOTS.search(made) or not _BRACED.search(made):
+        return made
+    ends = list(_ends(made))
+    made = _DOTS.sub(lambda match: " " * len(match[0]), made)
+    for end in reversed(ends):
+        made = _continued(made, end)
+    return made
+
+
+def _blocks(text: str, legible: str) -> str:
+    """A text with blanks for all that stands outside its blocks of code; itself where those hold none."""
+    lines = legible.split("\n")
+    marks = fences(unquoted(text).split("\n"))
+    if len(marks) != len(lines):
+        return legible
+    kept: list[tuple[str, int]] = []  # the language and the number of each line inside a block
+    language = ""
+    for n, (mark, inside) in enumerate(marks):
+        if mark and inside:
+            language = mark["behind"].split("{")[0].split()[0].lower() if mark["behind"].strip("{} ") else ""
+        if inside and not (mark and LANGUAGE.fullmatch(mark["behind"])):
+            kept.append((language, n))
+    kept = [one for one in kept if one[0] not in _OTHER] or kept
+    if any(one[0] not in _PYTHON and _CODE.search(lines[one[1]]) for one in kept):
+        kept = [one for one in kept if one[0] not in _PYTHON]
+    own = {n for _, n in kept}
+    if not any(_CODE.search(lines[n]) for n in own):
+        return legible
+    return "\n".join(line if n in own else " " * len(line) for n, line in enumerate(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a function that a `...` ends is closed: its braces, and the first character behind them."""
+
+    braces: tuple[int, ...]
+    past: int
+
+
+def _ends(text: str) -> Iterator[_End]:
+    """The functions of a text that end in a `...` of their own."""
+    dots = [match.end() for match in _DOTS.finditer(text)][:MOST_CUT]
+    deep, n = 0, 0
+    for token in _TOKEN.finditer(text):
+        while n < len(dots) and dots[n] <= token.start():
+            if deep and (closed := _closed(text, dots[n], deep)):
+                yield closed
+            n += 1
+        deep = max(deep + (token[0] == "{") - (token[0] == "}"), 0)
+
+
+def _closed(text: str, at: int, deep: int) -> _End | None:
+    """What closes so many braces right behind a place; None where more code stands there."""
+    braces: list[int] = []
+    while len(braces) < deep:
+        behind = _CLOSED.match(text, at)
+        if behind is None:
+            return None
+        at = behind.end()
+        braces.append(at - 1)
+    return _End(tuple(braces), at)
+
+
+def _continued(text: str, end: _End) -> str:
+    """A text whose function goes on with the statements behind it."""
+    past = end.past
+    for first, last in _units(text, end.past):
+        unit = text[first:last]
+        if _ENTRY.search(unit[: unit.find("{") + 1 or None]) or _HOST.search(unit):
+            break
+        if not _DEFINES.match(unit) and not _FUNCTION.match(unit[:LONGEST_HEAD]):
+            past = last
+    if past == end.past:
+        return text
+    rest = text[past:]
+    room = len(rest) - len(rest.lstrip())
+    count = len(end.braces)
+    if room < count and room < len(rest):
+        return text
+    letters = list(text)
+    for brace in end.braces:
+        letters[brace] = " "
+    letters[past : past + min(count, room)] = "}" * count
+    return "".join(letters)
+
+
+def _units(text: str, at: int) -> Iterator[tuple[int, int]]:
+    """(first, past last) of the statements and definitions at the outermost level from a place on."""
+    first, deep, round_ = at, 0, 0
+    for token in _TOKEN.finditer(text, at):
+        mark = token[0]
+        if mark[0] in "/#":  # a comment or a line of the preprocessor before a unit is none of it
+            if not text[first : token.start()].strip():
+                first = token.end()
+            continue
+        deep += (mark == "{") - (mark == "}")
+        round_ += (mark == "(") - (mark == ")")
+        ends = (mark == ";" and not deep and round_ <= 0) or (mark == "}" and deep <= 0)
+        if deep < 0:
+            return
+        if ends:
+            begin = first + len(text[first : token.end()]) - len(text[first : token.end()].lstrip())
+            if text[begin : token.end()] != ";":
+                yield begin, token.end()
+            first, round_ = token.end(), 0

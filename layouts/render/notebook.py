@@ -1,0 +1,130 @@
+"""What a notebook shows of the engine's objects: a painter a class, entered in layouts/showing.py.
+
+Each loads the drawing when something is drawn, so that `import layouts` stays quick.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from lanescope.showing import PAINTERS
+
+if TYPE_CHECKING:
+    from lanescope.cute.layout import CuteLayout
+    from lanescope.descriptor.matrix import Descriptor
+    from lanescope.descriptor.verify import Verdict
+    from lanescope.ptx.instruction import Instruction, Operand
+    from lanescope.shared.banks import Cost
+    from lanescope.shared.chain import Chain
+    from lanescope.shared.tiling import Tile
+    from lanescope.tiles.convert import Conversion
+    from lanescope.tiles.copy import TiledCopy
+
+MOST_CELLS = 1 << 12  # of a CuTe layout
+WAYS = {
+    "same": "nothing moves", "registers": "registers are renamed", "warp": "lanes of a warp exchange elements",
+    "shared": "through shared memory", "cluster": "through shared memory of other blocks",
+}  # fmt: skip
+
+
+def _operand(one: Operand) -> str:
+    from lanescope.render.diagram import Style, diagram
+    from lanescope.render.view import operand_figure
+
+    title = f"{one.name.upper()}, {one.row_count} × {one.col_count}: {one.pattern}"
+    return diagram(operand_figure(one), Style(legend=True), title, title)
+
+
+def _instruction(one: Instruction) -> str | None:
+    """None for a tcgen05.mma without its instruction descriptor, which says its matrices."""
+    from lanescope.render.diagram import Style, diagram
+    from lanescope.render.view import figure_of
+
+    return diagram(figure_of(one), Style(legend=True), one.ptx, one.ptx) if one.operands else None
+
+
+def _layout(one: CuteLayout) -> str | None:
+    """Index of every coordinate: mode 0 down, the others across; of one mode a row."""
+    if not 0 < one.size <= MOST_CELLS:
+        return None
+    import numpy as np
+
+    from lanescope.render.palette import LIGHT
+    from lanescope.render.sheet import Sheet, together
+
+    rows = one.modes[0].size if one.rank > 1 else 1
+    cells = one.indices().reshape(-1, rows).T.astype(np.int64)
+    sheet = Sheet(rows, cells.shape[1], place=cells, groups=cells, grouped="index")
+    return together([(sheet, "index", str(one))], str(one), LIGHT)
+
+
+def _tile(one: Tile) -> str:
+    """Where each element lies, coloured by bank: M or N down, K across."""
+    from lanescope.render.palette import LIGHT
+    from lanescope.render.sheet import Plane, memory_sheet, together
+
+    title = (
+        f"{one.mn} × {one.k}, {one.element_bits}-bit, {one.major}-major, swizzle {one.mode.name}: offset in elements"
+    )
+    sheet = memory_sheet(one.offsets() * 8 // one.element_bits, Plane.of((one.mn, one.k)), one.element_bits)
+    return together([(sheet, "bank", title)], title, LIGHT)
+
+
+def _descriptor(one: Descriptor) -> str:
+    from lanescope.render.palette import LIGHT
+    from lanescope.render.word import bits_svg
+
+    return bits_svg(one, LIGHT)
+
+
+def _copy(one: TiledCopy) -> str:
+    sides = "".join(f"<td valign='top'>{side._repr_svg_()}</td>" for side in (one.source, one.destination))
+    return f"<table><tr><th>Source</th><th>Destination</th></tr><tr>{sides}</tr></table>"
+
+
+def _told(good: bool, head: str, *lines: str) -> str:
+    """A verdict as HTML: its sign and sentence, what follows below."""
+    colour = "#17784a" if good else "#bf2b2b"
+    text = "".join(f"<div>{line}</div>" for line in lines)
+    return f"<div><b style='color:{colour}'>{'✓' if good else '✗'} {escape(head)}</b>{text}</div>"
+
+
+def _verdict(one: Verdict) -> str:
+    lines = []
+    if first := one.first_mismatch:
+        lines.append(f"First: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}.")
+    for cause in one.diagnoses:
+        fix = f" Repair: <code>{cause.fix}</code>." if cause.fix else ""
+        lines.append(f"{escape(cause.message)}{fix}")
+    return _told(one.match, f"{'match' if one.match else 'mismatch'}: {one.matched} of {one.total} elements", *lines)
+
+
+def _chain(one: Chain) -> str:
+    good = one.matched == one.total
+    ways = f"{one.load.instruction.ptx}, {one.count} of them"
+    return _told(good, f"{'match' if good else 'mismatch'}: {one.matched} of {one.total} elements", escape(ways))
+
+
+def _cost(one: Cost) -> str:
+    good = one.ways == 1
+    said = "no bank conflicts" if good else f"{one.ways}-way bank conflicts"
+    return _told(good, f"{one.access.name}: {said}", f"{one.wavefronts} wavefronts, {one.ideal} without conflicts.")
+
+
+def _conversion(one: Conversion) -> str:
+    held = f"{one.in_thread} of {one.places} elements stay in their thread, {one.in_warp} in their warp."
+    lines = [held]
+    if one.trip:
+        costs = (f"{side.name}: {side.wavefronts} wavefronts, {side.ideal} without conflicts."
+                 for side in (one.trip.store, one.trip.load))  # fmt: skip
+        lines += costs
+    return _told(one.way in ("same", "registers"), WAYS[one.way], *lines)
+
+
+PAINTERS |= {
+    ("Operand", "svg"): _operand, ("Instruction", "svg"): _instruction, ("CuteLayout", "svg"): _layout,
+    ("Tile", "svg"): _tile, ("Descriptor", "svg"): _descriptor, ("TiledCopy", "html"): _copy,
+    ("Verdict", "html"): _verdict, ("Chain", "html"): _chain, ("Cost", "html"): _cost,
+    ("Conversion", "html"): _conversion,
+}  # fmt: skip

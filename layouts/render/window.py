@@ -1,0 +1,97 @@
+"""What part of an instruction's matrices is shown: one range a dimension. Matrices that share a dimension follow the
+same range, so the rows of A and of D move together.
+
+A dimension is m, n or k; s for the stored columns of a sparse A; r and c for matrices that belong to no product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction
+from lanescope.reading import shown
+from lanescope.render.view import Figure, Grid, Panel, figure_of
+
+Range = tuple[float, float]  # first cell shown, and the first one after it
+WHOLE = "all"
+MOST_OPEN = 32  # rows or columns of the opening view: so many still have room for labels
+_OF_PRODUCT = {"a": ("m", "k"), "b": ("k", "n"), "d": ("m", "n")}
+
+
+def dims_of(found: Instruction, panel: Panel) -> tuple[str, str]:
+    """Which dimension a panel's rows follow, and which its columns.
+
+    >>> from lanescope.ptx.catalog import find
+    >>> found = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> [dims_of(found, panel) for panel in figure_of(found).panels]
+    [('m', 'k'), ('k', 'n'), ('m', 'n')]
+    """
+    if not found.family.multiplies:
+        return "r", "c"
+    rows, cols = _OF_PRODUCT[panel.name]
+    stored = isinstance(panel.grid, Grid) and panel.grid.operand.kept is not None
+    return rows, "s" if stored else cols
+
+
+def extents(found: Instruction, figure: Figure | None = None) -> dict[str, int]:
+    """How many cells each dimension has."""
+    out: dict[str, int] = {}
+    for panel in (figure or figure_of(found)).panels:
+        for dim, count in zip(dims_of(found, panel), (panel.rows, panel.cols), strict=True):
+            out[dim] = max(count, out.get(dim, 0))
+    return out
+
+
+def opening(found: Instruction, figure: Figure | None = None) -> dict[str, Range]:
+    """The ranges a page opens on: warp 0's rows of a warpgroup, and no more rows or columns than can be labelled."""
+    scope = found.family.scope
+    most = dict.fromkeys("nksrc", MOST_OPEN) | {"m": 16 if scope.several else min(found.sizes.get("m", 0), MOST_OPEN)}
+    return {dim: (0, min(count, most[dim])) for dim, count in extents(found, figure).items()}
+
+
+def read(text: str, found: Instruction, figure: Figure | None = None) -> dict[str, Range]:
+    """The ranges that a text asks for: "" the opening view, "all", or "m:0-16,n:32-64"; a dimension left out is whole.
+    LayoutError where it is none of these.
+
+    >>> from lanescope.ptx.catalog import find
+    >>> read("m:16-32", find("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"))
+    {'m': (16.0, 32.0), 'k': (0, 16), 'n': (0, 8)}
+    """
+    if not text:
+        return opening(found, figure)
+    return parts(text, extents(found, figure))
+
+
+def parts(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
+    """The ranges that a text names of dimensions of so many cells; "" and "all" are all of them.
+
+    >>> parts("m:16-32", {"m": 64, "n": 8})
+    {'m': (16.0, 32.0), 'n': (0, 8)}
+    """
+    whole: dict[str, Range] = {dim: (0, count) for dim, count in counts.items()}
+    return whole if text in ("", WHOLE) else whole | dict(_ranges(text, counts))
+
+
+def _ranges(text: str, most: Mapping[str, float]) -> Iterator[tuple[str, Range]]:
+    hint = f"Write all, or ranges as in {','.join(f'{dim}:0-{count:g}' for dim, count in most.items())}."
+    for part in text.split(","):
+        dim, _, span = part.strip().partition(":")
+        first, _, last = span.partition("-")
+        plain = all(n.replace(".", "", 1).isdecimal() and n.isascii() and len(n) < 9 for n in (first, last))
+        if dim not in most or not plain or not 0 <= float(first) < float(last) <= most[dim]:
+            raise LayoutError("bad_view", f"view is '{shown(text)}'.", hint, "view")
+        yield dim, (float(first), float(last))
+
+
+def written(ranges: Mapping[str, Range]) -> str:
+    """Ranges as a text that `read` understands: numbers with at most two decimals.
+
+    >>> written({"m": (16.0, 32), "n": (0.25, 9)})
+    'm:16-32,n:0.25-9'
+    """
+    return ",".join(f"{dim}:{_number(first)}-{_number(last)}" for dim, (first, last) in ranges.items())
+
+
+def _number(number: float) -> str:
+    return f"{number:.2f}".rstrip("0").rstrip(".")

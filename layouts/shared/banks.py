@@ -1,0 +1,311 @@
+"""Shared-memory banks: how many wavefronts one warp-wide access takes.
+
+Shared memory has 32 banks of 4 bytes. An access is served in phases (lanes whose requests can share a wavefront); in a
+phase every bank serves one 4-byte word a wavefront, and lanes that want the same word share it. The phases were found
+by counting clocks on an H100 (sm_90, 2026-11-21): ldmatrix and stmatrix one a matrix; st.shared of 64 and 128 bits half
+and quarter warps; ld.shared of any width the whole warp at once. `lanescope gpu verify` repeats the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.reading import choice, digits, shown
+from lanescope.shared.swizzle import Swizzle
+from lanescope.showing import Shown
+
+BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
+LONGEST = 4096  # characters of a list of addresses
+
+
+def banks_of(address: NDArray[np.int64], size_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last bank of so many bytes at each address: int64 arrays of its shape."""
+    return address // BANK_BYTES % BANKS, (address + size_bytes - 1) // BANK_BYTES % BANKS
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes,
+    and its opcode.
+
+    registers: the 32-bit registers of a lane; matrices: whether lanes give rows of 8×8 matrices instead of their own
+    elements.
+    """
+
+    name: str
+    bytes: int
+    lanes: int
+    phase_lanes: int
+    stores: bool
+    ptx: str
+    registers: int
+    matrices: bool = False
+
+    @property
+    def phases(self) -> tuple[range, ...]:
+        """The lanes of each phase."""
+        return tuple(range(first, first + self.phase_lanes) for first in range(0, self.lanes, self.phase_lanes))
+
+
+# How many lanes of a wide store share a phase, by its bits, as counted on the H100; every other access of 32 lanes
+# has one phase.
+STORE_PHASE_LANES = {64: 16, 128: 8}
+
+
+def _elements(verb: str, bits: int) -> Access:
+    """ld.shared or st.shared: each lane moves its own bits, in as many 32-bit registers as they fill."""
+    stores, registers = verb == "st", max(1, bits // 32)
+    phase_lanes = STORE_PHASE_LANES.get(bits, LANES) if stores else LANES
+    vector = f".v{registers}" if registers > 1 else ""
+    ptx = f"{verb}.shared{vector}.u{min(bits, 32)}"
+    return Access(f"{verb}.shared.b{bits}", bits // 8, LANES, phase_lanes, stores, ptx, registers)
+
+
+def _matrices(verb: str, count: int) -> Access:
+    """ldmatrix or stmatrix: eight lanes a matrix give a row of 16 bytes each, and share a phase."""
+    ptx = f"{verb}matrix.sync.aligned.m8n8.x{count}.shared.b16"
+    return Access(f"{verb}matrix.x{count}", 16, 8 * count, 8, verb == "st", ptx, count, matrices=True)
+
+
+ACCESSES = {
+    row.name: row
+    for row in (
+        *(_elements(verb, bits) for verb in ("ld", "st") for bits in (8, 16, 32, 64, 128)),
+        *(_matrices(verb, count) for verb in ("ld", "st") for count in (1, 2, 4)),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase: its lanes, how many different words each bank must deliver, and the wavefronts that takes."""
+
+    lanes: tuple[int, ...]
+    words: tuple[int, ...]
+
+    @property
+    def wavefronts(self) -> int:
+        return max(self.words)
+
+    @property
+    def ideal(self) -> int:
+        """The wavefronts these words need at the least."""
+        return -(-sum(self.words) // BANKS)
+
+    @property
+    def ways(self) -> int:
+        """How many times the least: 1 is free of conflicts."""
+        return -(-self.wavefronts // self.ideal) if self.ideal else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost(Shown):
+    """What an access costs: the phases; `ideal` the wavefronts without any conflict; `ways` the worst phase's degree of
+    conflict.
+    """
+
+    access: Access
+    phases: tuple[Phase, ...]
+
+    @property
+    def wavefronts(self) -> int:
+        return sum(phase.wavefronts for phase in self.phases)
+
+    @property
+    def ideal(self) -> int:
+        return sum(phase.ideal for phase in self.phases)
+
+    @property
+    def ways(self) -> int:
+        return max(phase.ways for phase in self.phases)
+
+
+def access(name: object) -> Access:
+    """An access by name; LayoutError lists them."""
+    return ACCESSES[choice(name, "access", ACCESSES, "unknown_access")]
+
+
+def parse(text: str) -> list[int | None]:
+    """Addresses as people write them, with commas or blanks between, - for an inactive lane; LayoutError names the one
+    that is none.
+    """
+    if len(text) > LONGEST:
+        raise LayoutError(
+            "bad_address", f"address has {len(text)} characters.", f"At most {LONGEST}: one number a lane.", "address"
+        )
+    out: list[int | None] = []
+    for lane, part in enumerate(text.replace(",", " ").split()):
+        read = None if part in ("-", "null") else digits(part)
+        if read is None and part not in ("-", "null"):
+            raise LayoutError(
+                "bad_address",
+                f"'{shown(text)}' is not a list of numbers: lane {lane}'s is '{shown(part)}'.",
+                "0, 16, 0x20, … with - for an inactive lane.",
+                "address",
+            )
+        out.append(read[0] if read else None)
+    return out
+
+
+def check(kind: Access, address: object) -> list[int | None]:
+    """The byte address of every lane that gives one, None where the lane is inactive; LayoutError names a bad one."""
+    if not isinstance(address, list):
+        raise LayoutError(
+            "bad_address",
+            f"address is {shown(address)}.",
+            "A list with a byte address a lane: [0, 16, …]; null for an inactive one.",
+            "address",
+        )
+    if len(address) not in (kind.lanes, LANES):
+        raise LayoutError(
+            "bad_address",
+            f"{len(address)} addresses for {kind.name}.",
+            f"Give {', or '.join(map(str, dict.fromkeys((LANES, kind.lanes))))}, one a lane.",
+            "address",
+        )
+    given: list[int | None] = []
+    for lane, entry in enumerate(address[: kind.lanes]):
+        read = digits(entry.strip()) if isinstance(entry, str) else None
+        at = read[0] if read else entry if type(entry) is int else None
+        if at is None and entry is not None:
+            raise LayoutError(
+                "bad_address",
+                f"Lane {lane}'s address is '{shown(entry)}'.",
+                "An integer, or null for an inactive lane.",
+                "address",
+            )
+        given.append(at)
+        if at is None and "matrix" in kind.name:
+            raise LayoutError(
+                "bad_address",
+                f"Lane {lane} gives no address.",
+                f"{kind.name} needs lanes 0 to {kind.lanes - 1}.",
+                "address",
+            )
+        if at is not None and at >> ADDRESS_BITS:
+            raise LayoutError(
+                "bad_address",
+                f"Lane {lane}'s address {shown(at)} is not a shared-memory address.",
+                f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
+                "address",
+            )
+        if at is not None and at % kind.bytes:
+            raise LayoutError(
+                "misaligned", f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}.",
+                f"{kind.name} takes {kind.bytes} bytes a lane.", "address"
+            )  # fmt: skip
+    if all(at is None for at in given):
+        raise LayoutError("bad_address", "No lane gives an address.", "Give at least one.", "address")
+    return given
+
+
+def cost(kind: Access, address: object) -> Cost:
+    """The phases and wavefronts of one access; address: a byte address a lane, None for an inactive one.
+
+    >>> cost(access("ld.shared.b32"), [128 * lane for lane in range(32)]).wavefronts
+    32
+    """
+    given = check(kind, address)
+    phases = []
+    for lanes in kind.phases:
+        active = [lane for lane in lanes if given[lane] is not None]
+        words = {
+            (at + byte) // BANK_BYTES
+            for lane in active
+            if (at := given[lane]) is not None
+            for byte in range(0, kind.bytes, BANK_BYTES)
+        }
+        counts = [0] * BANKS
+        for word in words:
+            counts[word % BANKS] += 1
+        phases.append(Phase(tuple(active), tuple(counts)))
+    return Cost(kind, tuple(phases))
+
+
+# a warp's access to rows of a tile ------------------------------------------------------------------------------------
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which bytes a warp asks for in rows of shared memory: in words, and (lane, bytes a lane) → (line,
+    byte along it).
+    """
+
+    text: str
+    place: Callable[[Ints, int], tuple[Ints, Ints]]
+
+
+REACHES = {
+    "rows": Reach("lane l at row l, byte 0 (ldmatrix down a column of chunks)", lambda lane, size: (lane, 0 * lane)),
+    "ldmatrix": Reach("lanes 0–15 at rows 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)", lambda lane,
+    size: (lane % 16, lane // 16 * 16)),
+    "along": Reach("lane l at row 0, element l (coalesced)", lambda lane, size: (0 * lane, lane * size)),
+    "fragment": Reach("lane l at row l / 4, register l % 4 (a fragment by ld.shared.b32)", lambda lane,
+    size: (lane // 4, lane % 4 * 4)),
+    "columns": Reach("lane l at row l % 8, chunk l / 8 (8 rows of 64 bytes)", lambda lane,
+    size: (lane % 8, lane // 8 * 16)),
+}  # fmt: skip
+
+
+def cute(xor: Swizzle) -> str:
+    """As CuTe's C++ writes it."""
+    return f"Swizzle<{xor.bits},{xor.base},{xor.shift}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One access and the byte address each lane gives before any swizzle, None for an inactive lane; `text` names it in
+    sentences.
+    """
+
+    access: Access
+    given: tuple[int | None, ...]
+    text: str
+    reach: str = ""
+
+    def address(self, xor: Swizzle) -> list[int | None]:
+        """The byte address of every lane under a swizzle of byte addresses; LayoutError where it would part a lane's
+        bytes.
+        """
+        if xor.bits and 1 << xor.base < self.access.bytes:
+            raise LayoutError(
+                "bad_swizzle",
+                f"{cute(xor)} would part the {self.access.bytes} bytes of a lane of {self.access.name}.",
+                f"The base M is {self.finest} or more here: B,M,S count bits of byte addresses.",
+                "swizzle",
+            )
+        return [at if at is None else xor(at) for at in self.given]
+
+    @property
+    def finest(self) -> int:
+        """The least base M that leaves a lane's bytes, and a bank's four, together."""
+        return max(2, self.access.bytes.bit_length() - 1)
+
+    def cost(self, xor: Swizzle) -> Cost:
+        return cost(self.access, self.address(xor))
+
+
+def rows(kind: Access, reach: str, pitch_bytes: int) -> Use:
+    """One access to rows that lie `pitch_bytes` apart, lanes placed by a pattern of REACHES."""
+    if reach not in REACHES:
+        raise LayoutError("bad_pattern", f"No pattern '{reach[:40]}'.", f"Allowed: {', '.join(REACHES)}.", "pattern")
+    if not 0 < pitch_bytes <= 1 << 16:
+        raise LayoutError("bad_number", f"A pitch of {pitch_bytes} bytes.", "From 1 to 65536.", "row_bytes")
+    line, along = REACHES[reach].place(np.arange(kind.lanes), kind.bytes)
+    address = line * pitch_bytes + along
+    for lane in np.flatnonzero(address % kind.bytes):
+        why = f"Rows {pitch_bytes} bytes apart put lane {lane} at {address[lane]}, no multiple of {kind.bytes}."
+        raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes a lane.", "row_bytes")
+    return Use(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
+
+
+def at(kind: Access, address: object) -> Use:
+    """One access to the byte addresses given, one a lane."""
+    return Use(kind, tuple(check(kind, address)), f"{kind.name} at the addresses given")

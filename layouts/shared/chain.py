@@ -1,0 +1,414 @@
+"""Does this load feed this operand? Shared memory → ldmatrix → mma registers, and accumulator → stmatrix → shared
+memory.
+
+Both sides are asked byte by byte: at which bit of memory the storage holds what an operand's register wants, and which
+byte of which 16-byte row an ldmatrix (stmatrix) puts there. A row begins where both agree; where all 16 bytes of every
+row agree on an address that is a multiple of 16, those are the addresses to give. Nothing is asked about elements:
+pieces of 16 bits travel with whatever they hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cute import layout as cute
+from lanescope.deadline import check_deadline
+from lanescope.descriptor.matrix import WINDOW_BYTES
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand, Place
+from lanescope.reading import number
+from lanescope.shared import banks
+from lanescope.shared.pieces import ROW_BYTES, Given, Ints, Wanted, given, wanted
+from lanescope.shared.storage import Placement, Storage, storage
+from lanescope.shared.swizzle import Swizzle
+from lanescope.showing import Shown
+
+LINE = 1 << 16  # bytes between the lines of a storage that is only lines
+
+
+# storages -------------------------------------------------------------------------------------------------------------
+
+
+def lines(operand: Operand, major: str) -> Storage:
+    """The operand in lines that have no other order: of K where that is contiguous, else of M or N. Of c and d "K"
+    means rows of N.
+    """
+    if major not in ("K", "MN"):
+        raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
+    bits = operand.container_bits
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        line, along = (mn, k) if major == "K" else (k, mn)
+        return 8 * LINE * line + bits * along + bit
+
+    placed = Placement(before, Swizzle(0, 0, 0), "tile", 0)
+    return Storage(placed.address, f"lines, {major} contiguous", placed=placed)
+
+
+def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
+    """A storage of the contract that holds the operand; LayoutError where it is too small for it or reaches past shared
+    memory.
+
+    Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along
+    K.
+    """
+    bits = operand.container_bits
+    unit = _unit_bits(spec, bits)
+    if spec.get("kind") == "canonical":
+        if (told := number(spec.get("element_bits", unit), "storage.element_bits")) != unit:
+            raise LayoutError(
+                "bad_storage",
+                f"The tile has {told}-bit elements, the operand {bits}-bit ones.",
+                f"element_bits: {unit}.",
+                "storage.element_bits",
+            )
+        spec = {**spec, "element_bits": unit}
+    found = storage(spec, unit, major)
+    if unit != bits:
+        found = _of_bytes(found, bits)
+    mn, k = (operand.col_count, operand.row_count) if operand.name == "b" else (operand.row_count, operand.col_count)
+    for has, needs, name in ((found.mn, mn, "mn"), (found.k, k, "k")):
+        if has is not None and has < needs:
+            field = "storage.layout" if spec.get("kind") == "cute" else f"storage.{name}"
+            raise LayoutError(
+                "bad_storage",
+                f"The storage holds {found.mn}×{found.k} elements (mn×k), operand {operand.name} has {mn}×{k}.",
+                f"Give {name} = {needs * bits // unit} or more.", field,
+            )  # fmt: skip
+    last = int(np.max(found.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
+    if last >= WINDOW_BYTES:
+        raise LayoutError(
+            "reads_outside",
+            f"The operand would reach byte {last}.",
+            f"Shared addresses end below {WINDOW_BYTES}.",
+            "storage",
+        )
+    return found
+
+
+def _unit_bits(spec: dict[str, Any], bits: int) -> int:
+    """Bits of what a storage's coordinates count: elements, or bytes of several."""
+    if bits >= 8:
+        return bits
+    if spec.get("kind") == "canonical":
+        return bits if bits == 1 and spec.get("element_bits") in (1, "1") else 8
+    if spec.get("kind") == "cute":
+        try:
+            told = cute.parse(str(spec.get("layout", ""))).unit_bits
+        except LayoutError:
+            return 8  # storage() says what is wrong
+        return bits if (told or (bits if spec.get("unit", "elements") == "elements" else 8)) == bits else 8
+    return bits
+
+
+def _of_bytes(found: Storage, bits: int) -> Storage:
+    """A storage of bytes as one of elements that share them, neighbours along K in one byte."""
+    placed = found.placed
+    assert placed is not None
+    inner, per = placed.before, 8 // bits
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        return inner(mn, k // per, k % per * bits + bit)
+
+    made = replace(placed, before=before)
+    return replace(found, address=made.address, placed=made, k=None if found.k is None else found.k * per)
+
+
+# the chain ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A granule of a thread's register that begins at `byte` of it and is an element's: the byte address it wants, and
+    the one it gets.
+    """
+
+    thread: int
+    register: int
+    byte: int
+    row: int
+    col: int
+    read: int
+    expected: int
+
+
+@dataclass(frozen=True)
+class Chain(Shown):
+    """A load (store) of one operand over a storage, done `count` times, every lane giving the best address there is.
+
+    rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at
+    its first, the same with a last axis of 3; uniform: whether all its bytes agree on one address; read, expected: bit
+    addresses, [warp, lane, register, granule].
+    """
+
+    load: Given
+    want: Wanted
+    where: Storage
+    rows: Ints
+    starts: Ints
+    uniform: NDArray[np.bool_]
+    read: Ints
+    expected: Ints
+
+    @property
+    def count(self) -> int:
+        """How many loads fill the operand."""
+        return int(self.rows.shape[1])
+
+    @property
+    def store(self) -> bool:
+        return self.load.instruction.family.stores
+
+    @property
+    def major(self) -> str:
+        """K where neighbours along K lie side by side, else MN."""
+        placed = self.where.placed
+        assert placed is not None
+        return "K" if placed.before(0, 1, 0) - placed.before(0, 0, 0) == self.want.operand.container_bits else "MN"
+
+    @cached_property
+    def elements(self) -> NDArray[np.bool_]:
+        """Whether every bit of an element is right: [warp, lane, register, element]."""
+        good = self.read == self.expected
+        size = max(1, self.want.operand.container_bits // 8)
+        return np.asarray(good.reshape(*good.shape[:3], -1, size).all(axis=4))
+
+    @property
+    def matched(self) -> int:
+        return int(self.elements.sum())
+
+    @property
+    def total(self) -> int:
+        return int(self.elements.size)
+
+    @property
+    def match(self) -> bool:
+        return self.matched == self.total
+
+    @cached_property
+    def lane_rows(self) -> tuple[Ints, Ints]:
+        """(matrix, row) whose address each lane gives, for the lanes that give one."""
+        address = self.load.instruction.address
+        assert address is not None
+        matrix, row = (np.asarray(address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
+        return matrix, row
+
+    def of_lanes(self, values: Ints) -> Ints:
+        """[warp, turn, matrix, row, …] → [warp, turn, lane, …], −1 where a lane gives no address."""
+        matrix, row = self.lane_rows
+        out = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
+        out[:, :, : len(matrix)] = values[:, :, matrix, row]
+        return out
+
+    @cached_property
+    def lane_addresses(self) -> Ints:
+        """The address each lane gives, [warp, turn, lane]; −1 where it gives none."""
+        return self.of_lanes(self.rows)
+
+    @property
+    def lane_places(self) -> Ints:
+        """Over `lines`: (line, byte along it) of each lane's row, [warp, turn, lane, 2]; −1 where it gives none."""
+        at = self.lane_addresses
+        return np.stack([np.where(at < 0, -1, at // LINE), np.where(at < 0, -1, at % LINE)], axis=-1)
+
+    @property
+    def costs(self) -> list[banks.Cost]:
+        """What each turn of the first warp costs in banks; empty where the best addresses are not right."""
+        kind = banks.ACCESSES.get(f"{self.load.instruction.syntax.opcode}.x{len(self.lane_rows[0]) // 8}")
+        if kind is None or not self.match:
+            return []
+        return [banks.cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
+
+    @property
+    def first_mismatch(self) -> Mismatch | None:
+        """The first granule that comes from, or goes to, another place; None where none does."""
+        if self.match:
+            return None
+        warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
+        row, col = self.want.element(*at)
+        byte = granule * self.want.granule_bits // 8
+        return Mismatch(
+            warp * 32 + lane, register, byte, row, col, int(self.read[at]) >> 3, int(self.expected[at]) >> 3
+        )
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Rows that lie together in memory but do not begin on 16 bytes."""
+        shifted = np.argwhere(self.uniform & (self.first_bytes % ROW_BYTES != 0))
+        if not len(shifted):
+            return ()
+        lane = next(lane for lane, at in enumerate(zip(*self.lane_rows, strict=True)) if at == tuple(shifted[0][2:]))
+        begins = int(self.first_bytes[tuple(shifted[0])])
+        return (
+            (
+                f"Lane {lane}'s row does not start on 16 bytes but at {begins}: the instruction faults. The base, and"
+                " every step from row to row, must be a multiple of 16 bytes."
+            ),
+        )
+
+    @cached_property
+    def first_bytes(self) -> Ints:
+        """The byte address at which the element at each row's first byte lies."""
+        placed = self.where.placed
+        assert placed is not None
+        return np.asarray(placed.locate(placed.before(*np.moveaxis(self.starts, -1, 0))), np.int64) >> 3
+
+
+def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
+    """Give each lane the address under which most of its row's bytes are right; where: a storage, or the major of
+    `lines`.
+    """
+    gives, wants = given(load), wanted(operand)
+    where = lines(operand, where) if isinstance(where, str) else where
+    placed = where.placed
+    assert placed is not None
+    if operand.registers % gives.registers:
+        raise LayoutError(
+            "no_chain",
+            f"{load.ptx} fills {gives.registers} registers, operand {operand.name} has {operand.registers}.",
+            f"Choose one of {', '.join(f'.x{n}' for n in (1, 2, 4) if operand.registers % n == 0)}.", "load",
+        )  # fmt: skip
+    warps, turns, granules = operand.threads // 32, operand.registers // gives.registers, 32 // wants.granule_bits
+    byte, bit = np.divmod(np.arange(granules) * wants.granule_bits, 8)
+    inside = 8 * gives.byte[:, :, byte] + bit  # [lane, register, granule]: bit inside the row
+    row_of = (gives.matrix * gives.rows + gives.row)[:, :, byte]
+    order = np.lexsort((inside.ravel(), row_of.ravel())).reshape(
+        gives.matrices * gives.rows, -1
+    )  # a line a row, from its first byte on
+    expected = np.asarray(placed.locate(placed.before(wants.mn, wants.k, wants.shift)), np.int64)
+
+    def by_row(array: Ints) -> Ints:
+        """[warp, lane, register, granule] → [warp, turn, row, place in it]."""
+        split = array.reshape(warps, 32, turns, gives.registers, granules).swapaxes(1, 2)
+        return np.ascontiguousarray(split).reshape(warps, turns, -1)[..., order]
+
+    starts = by_row(expected) - inside.ravel()[order]
+    best = _best(starts)
+    read = np.empty((warps, turns, 32 * gives.registers * granules), np.int64)
+    read[..., order] = best[..., None] + inside.ravel()[order]
+    shape = (warps, turns, gives.matrices, gives.rows)
+    return Chain(
+        gives, wants, where,
+        rows=(best >> 3).reshape(shape),
+        starts=np.stack([by_row(np.broadcast_to(a, wants.k.shape))[..., 0].reshape(shape) for a in (wants.mn, wants.k,
+        wants.shift)], axis=-1),
+        uniform=(starts == starts[..., :1]).all(axis=-1).reshape(shape),
+        read=read.reshape(warps, turns, 32, gives.registers, granules).swapaxes(1, 2).reshape(expected.shape),
+        expected=expected,
+    )  # fmt: skip
+
+
+def _best(starts: Ints) -> Ints:
+    """The legal bit address that most bytes of each row ask for, the lowest of equals: [warp, turn, row, place] →
+    [warp, turn, row].
+    """
+    line = 8 * ROW_BYTES
+    best = starts[..., 0].copy()
+    legal = (starts >= 0) & (starts % line == 0)
+    apart = ~((starts == starts[..., :1]) & legal).all(axis=-1)
+    row, fine = starts[apart], legal[apart]  # [rows that ask for several, place]
+    votes = np.where(fine, (row[:, :, None] == row[:, None, :]).sum(axis=-1), 0)
+    chosen = np.where(fine & (votes == votes.max(axis=-1, keepdims=True)), row, np.iinfo(row.dtype).max).min(axis=-1)
+    best[apart] = np.where(fine.any(axis=-1), chosen, np.maximum(0, row[:, 0]) // line * line)
+    return best
+
+
+# which load would do --------------------------------------------------------------------------------------------------
+
+
+def candidates(operand: Operand, store: bool = False) -> list[Instruction]:
+    """Every ldmatrix (stmatrix) whose registers fill the operand's, the one with fewest turns first."""
+    fits = [i for i in _plain_rows(store) if operand.registers % i.operands["data"].registers == 0]
+    return sorted(fits, key=lambda i: (-i.operands["data"].registers, _moves_bytes(i), "trans" in i.modifiers))
+
+
+@lru_cache(maxsize=2)
+def _plain_rows(store: bool) -> tuple[Instruction, ...]:
+    """Every ldmatrix (stmatrix) that moves its bytes as they are."""
+    rows = (i for i in catalog.instructions() if i.family.memory is Place.ROWS and i.family.stores == store)
+    return tuple(i for i in rows if not i.family.unpacks)
+
+
+def _moves_bytes(load: Instruction) -> bool:
+    """Whether it moves bytes, which only newer targets can."""
+    return load.operands["data"].container_bits == 8
+
+
+def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[Chain]:
+    """The loads that feed an operand stored so, best first: those that every target has before those of newer ones."""
+    wanted(operand)
+    out = []
+    for load in candidates(operand, store):
+        check_deadline()
+        found = chain(load, operand, where)
+        if found.match:
+            out.append(found)
+    return sorted(out, key=lambda c: (_moves_bytes(c.load.instruction), c.count))
+
+
+# the addresses as formulas --------------------------------------------------------------------------------------------
+
+
+def lane_formula(found: Chain) -> dict[str, str]:
+    """Over `lines`: C expressions of `lane` (and `warp`) for the line and the byte along it of the row a lane gives,
+    turn 0.
+    """
+    places = found.lane_places
+    return {"line": _needed(places[:, 0, :, 0]), "byte": _needed(places[:, 0, :, 1])}
+
+
+def turn_steps(found: Chain) -> list[tuple[int, int]]:
+    """Over `lines`: how far (lines, bytes) each turn lies from the first."""
+    steps = found.lane_places[0, :, 0] - found.lane_places[0, 0, 0]
+    return [(int(line), int(along)) for line, along in steps]
+
+
+def _needed(values: Ints) -> str:
+    text = affine(values)
+    assert text is not None  # rows of lines are sums of the lanes' bits
+    return text
+
+
+def affine(values: Ints) -> str | None:
+    """[warp, lane] as a sum of bit fields of lane and warp: exact, or None. −1 stands for lanes that give nothing."""
+    warps, used = values.shape[0], int((values[0] >= 0).sum())
+    first = int(values[0, 0])
+    lanes = [int(values[0, 1 << bit]) - first for bit in range(used.bit_length() - 1)]
+    of_warps = [int(values[1 << bit, 0]) - first for bit in range(warps.bit_length() - 1)]
+    lane, warp = np.arange(used), np.arange(warps)[:, None]
+    sum_ = first + sum(((lane >> bit) & 1) * weight for bit, weight in enumerate(lanes))
+    sum_ = sum_ + sum(((warp >> bit) & 1) * weight for bit, weight in enumerate(of_warps))
+    if not np.array_equal(values[:, :used], np.broadcast_to(sum_, (warps, used))):
+        return None
+    terms = [
+        *_bit_fields("lane", lanes, 5),
+        *_bit_fields("warp", of_warps, len(of_warps)),
+        *([str(first)] if first else []),
+    ]
+    if len(terms) == 1 and terms[0].endswith(")") and terms[0].count("(") == 1:
+        return terms[0][1:-1]
+    return " + ".join(terms) or "0"
+
+
+def _bit_fields(name: str, weights: list[int], width: int) -> list[str]:
+    """C terms of the bits of a variable `width` bits wide, the first ones with these weights; bits with doubling
+    weights together.
+    """
+    terms = []
+    bit = 0
+    while bit < len(weights):
+        run = 1
+        while bit + run < len(weights) and weights[bit] and weights[bit + run] == weights[bit] << run:
+            run += 1
+        if weights[bit]:
+            shifted = f"({name} >> {bit})" if bit else name
+            part = f"({shifted} & {(1 << run) - 1})" if bit + run < width else shifted
+            terms.append(part if weights[bit] == 1 else f"{part} * {weights[bit]}")
+        bit += run
+    return terms

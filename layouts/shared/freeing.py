@@ -1,0 +1,157 @@
+"""The swizzle that frees accesses of bank conflicts: every one that can change a bank is tried, the smallest first.
+Where none does, why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from lanescope.deadline import check_deadline
+from lanescope.reading import listed
+from lanescope.shared.banks import BANK_BYTES, BANKS, Cost, Use, cute
+from lanescope.shared.swizzle import MODES, Swizzle
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A swizzle of byte addresses, what each use costs under it, whether all are free of conflicts, and why, or why
+    not.
+
+    tried: how many swizzles there are to try: every one that can change a bank of these addresses.
+    """
+
+    swizzle: Swizzle
+    costs: tuple[Cost, ...]
+    free: bool
+    why: str
+    tried: int
+
+
+PLAIN = Swizzle(0, 4, 3)
+TOP_BANK_BIT = 6  # byte address bits 2 to 6 choose the bank
+
+
+def swizzles(finest: int, highest: int) -> list[Swizzle]:
+    """Every swizzle of byte addresses that can change a bank, smallest first, after none at all.
+
+    Targets are bits `finest` to 6, sources a run of as many bits above them up to `highest`: others change no bank, or
+    those that a swizzle of fewer bits changes. Smallest: fewest bits; among equals TMA's modes, then the largest base,
+    then the smallest shift.
+    """
+    out = [PLAIN]
+    modes = {mode.swizzle() for mode in MODES}
+    for bits in range(1, TOP_BANK_BIT + 2 - finest):
+        bases = range(TOP_BANK_BIT + 1 - bits, finest - 1, -1)
+        alike = [Swizzle(bits, base, shift) for base in bases for shift in range(bits, highest - base - bits + 2)]
+        out += sorted(alike, key=lambda xor: xor not in modes)
+    return out
+
+
+def _highest(uses: Sequence[Use]) -> int:
+    """The highest address bit in which lanes of one use differ."""
+    every = [[at for at in use.given if at is not None] for use in uses]
+    return max((at ^ some[0]).bit_length() - 1 for some in every for at in some)
+
+
+def solve(uses: Sequence[Use]) -> Solution:
+    """The smallest Swizzle<B, M, S> under which every use is free of conflicts: all are tried, each judged by `cost`.
+
+    Where there is none: the one with the least conflicts, and why it is not enough.
+
+    >>> from lanescope.shared.banks import access, at
+    >>> solve([at(access("ldmatrix.x4"), [512 * lane for lane in range(32)])]).swizzle
+    Swizzle(bits=3, base=4, shift=5)
+    """
+    tried = swizzles(max(use.finest for use in uses), _highest(uses))
+    best, least = PLAIN, (1 << 30, 0)
+    for xor in tried:
+        check_deadline()
+        found = [use.cost(xor) for use in uses]
+        badness = max(c.ways for c in found), sum(c.wavefronts for c in found)
+        if badness < least:
+            best, least = xor, badness
+        if least[0] == 1:
+            break
+    costs = tuple(use.cost(best) for use in uses)
+    if least[0] > 1:
+        return Solution(best, costs, False, _why_none(uses, tried, best, least[0]), len(tried))
+    many = f" for all {len(uses)} accesses" if len(uses) > 1 else ""
+    why = (
+        f"{cute(best)} on byte addresses is the smallest swizzle without bank conflicts{many}."
+        if best.bits
+        else "No swizzle is needed."
+    )
+    return Solution(best, costs, True, why, len(tried))
+
+
+def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
+    """No swizzle frees all: what each access would need, or why even one alone cannot be freed."""
+    finest = max(use.finest for use in uses)
+    head = f"No swizzle avoids all conflicts: all {len(tried)} that can change a bank were tried, and "
+    head += (
+        f"the best, {cute(best)}, leaves {ways}-way conflicts."
+        if best.bits
+        else f"none of them improves on the {ways}-way conflicts there are."
+    )
+    if len(uses) == 1:
+        return f"{head} {_stuck(uses[0])}"
+    alone = {use: solve([use]) for use in dict.fromkeys(uses)}
+    if stuck := [use for use in alone if not alone[use].free]:
+        told = (f"{use.text} has conflicts under every swizzle, even alone. {_stuck(use)}" for use in stuck)
+        return f"{head} {' '.join(told)}"
+    frees = {use: {xor for xor in tried if use.cost(xor).ways == 1} for use in alone}
+    for use, found in frees.items():
+        if not found:
+            wide = next(other for other in uses if other.finest == finest)
+            return (
+                f"{head} {use.text} needs {cute(alone[use].swizzle)}, but {wide.text} needs {wide.access.bytes} bytes"
+                f" left together: M = {finest} or more."
+            )
+    for use, other in combinations(frees, 2):
+        check_deadline()
+        if not frees[use] & frees[other]:
+            return (
+                f"{head} {use.text} is conflict-free with {_some(frees[use])}, {other.text} with {_some(frees[other])},"
+                " and no swizzle is in both lists."
+            )
+    return f"{head} Any two of them can be conflict-free with one swizzle, but not all {len(uses)}."
+
+
+def _some(found: set[Swizzle]) -> str:
+    names = [cute(xor) for xor in sorted(found, key=lambda xor: (xor.bits, -xor.base, xor.shift))]
+    return " or ".join(names) if len(names) < 4 else f"{', '.join(names[:2])} or {len(names) - 2} others"
+
+
+def _stuck(use: Use) -> str:
+    """Which address bits part the lanes that meet in a bank, and what a swizzle can take of them."""
+    differ = 0
+    for phase in use.access.phases:
+        words = {
+            at // BANK_BYTES + n
+            for lane in phase
+            if (at := use.given[lane]) is not None
+            for n in range(max(1, use.access.bytes // BANK_BYTES))
+        }
+        by_bank: dict[int, int] = {}
+        for word in sorted(words):
+            differ |= word ^ by_bank.setdefault(word % BANKS, word)
+    bits = [bit + 2 for bit in range(differ.bit_length()) if differ >> bit & 1]
+    width = TOP_BANK_BIT + 1 - use.finest
+    return (
+        f"Its lanes that meet in one bank differ in address bit{'s' * (len(bits) > 1)} {_spans(bits)}; a swizzle XORs"
+        f" one run of consecutive bits, here of at most {width}, into bits {use.finest} to {TOP_BANK_BIT}."
+    )
+
+
+def _spans(bits: list[int]) -> str:
+    """7 8 9 12 → "7 to 9 and 12"."""
+    runs: list[list[int]] = []
+    for bit in bits:
+        if runs and runs[-1][-1] == bit - 1:
+            runs[-1].append(bit)
+        else:
+            runs.append([bit])
+    texts = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
+    return listed(texts)

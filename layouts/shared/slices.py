@@ -1,0 +1,109 @@
+"""Where the slices of a tile begin that one wgmma after another reads: steps along K and along M or N, each with its
+reason.
+
+Every number of a reason is one of the tile's own strides; tests/test_slices.py compares them with its addresses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.shared.tiling import Tile
+
+
+@dataclass(frozen=True, slots=True)
+class KStep:
+    """The slice that begins at k of row 0, so many bytes from the tile's start before the XOR; why it begins there."""
+
+    k: int
+    start_offset_bytes: int
+    descriptor: Descriptor
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MnStep:
+    """The slice that begins at row `mn` of k 0; no offset and no descriptor where no instruction can begin there, as
+    `why` says.
+    """
+
+    mn: int
+    start_offset_bytes: int | None
+    descriptor: Descriptor | None
+    why: str
+
+
+def k_steps(tile: Tile) -> list[KStep]:
+    """Every K step that the tile holds whole."""
+    out = []
+    before = 0
+    for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
+        offset = int(tile.offset_before(0, k))
+        out.append(KStep(k, offset, tile.descriptor(0, k), _why(tile, k, offset - before)))
+        before = offset
+    return out
+
+
+def stride_field(tile: Tile) -> str:
+    """The descriptor's field that holds the stride from atom to atom along K, "" where no instruction needs it.
+
+    Swizzled K-major layouts: a step never leaves the atom, so only the start moves.
+    """
+    if tile.mode.chunks == 1:
+        return "LBO"
+    return "SBO" if tile.major == "MN" else ""
+
+
+def _why(tile: Tile, k: int, moved: int) -> str:
+    """Why the step at k starts `moved` bytes after the one before."""
+    if not k:
+        return "the tile's start"
+    across = tile.strides[1]
+    piece = "core matrix" if tile.mode.chunks == 1 else "atom"
+    spans = tile.step() // tile.atom[1]
+    if spans > 1:
+        pieces = "core matrices" if tile.mode.chunks == 1 else "atoms"
+        return f"+{moved} bytes: a step takes {spans} {pieces} of K, {across} bytes apart ({stride_field(tile)})"
+    if spans == 1:
+        return f"+{moved} bytes: a step takes one {piece} of K, and the next {piece} begins {across} bytes after it"
+    if k % tile.atom[1]:
+        return (
+            f"+{moved} bytes inside the atom: the XOR works on address bits, so only the start moves and base offset"
+            " stays"
+        )
+    return f"+{moved} bytes: the next atom along K, which begins {across} bytes after the one before"
+
+
+def mn_steps(tile: Tile, rows: int) -> list[MnStep]:
+    """Every step of `rows` along M or N; `why` is "" where a step begins with an atom."""
+    return [_mn_step(tile, mn, rows) for mn in range(0, tile.mn, rows)]
+
+
+def _mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
+    inside = mn % tile.atom[0]
+    if inside and inside + rows > tile.atom[0]:
+        edge = "run past its edge; use a narrower swizzle"
+        return MnStep(mn, None, None, f"illegal: {rows} rows from inside an atom of {tile.atom[0]} (mn) {edge}")
+    if mn + rows > tile.mn:
+        return MnStep(mn, None, None, f"only {tile.mn - mn} of {rows} rows are left")
+    why = (
+        "inside the atom, which holds all of its rows: the XOR works on address bits, so only the start moves"
+        if inside
+        else ""
+    )
+    return MnStep(mn, int(tile.offset_before(mn, 0)), tile.descriptor(mn, 0, rows=rows), why)
+
+
+def stride_words(tile: Tile) -> dict[str, str]:
+    """What a step of LBO and of SBO leads to for this mode and major; "" for an LBO that a dense instruction never
+    reads.
+    """
+    wide, deep = tile.atom
+    if tile.major == "K":
+        leading = f"from one 16-byte chunk of K ({tile.per} elements) to the next" if tile.mode.chunks == 1 else ""
+        return {"lbo": leading, "sbo": "from 8 rows of M or N to the next 8"}
+    if tile.mode.chunks == 1:
+        return {"lbo": "from 8 of K to the next 8", "sbo": f"from {tile.per} of M or N to the next {tile.per}"}
+    leading = f"from one atom of M or N ({wide} elements) to the next"
+    return {"lbo": leading, "sbo": f"from {deep} of K to the next {deep}"}

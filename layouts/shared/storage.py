@@ -1,0 +1,270 @@
+"""Where a program put element (mn, k) of an operand in shared memory: a canonical tile, panels, rows, or a CuTe layout.
+
+The keys of each kind, and what they take, are KEYS; the pages' forms are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from lanescope.cute import layout as cute
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import MOST_SHARED
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.reading import choice, keys, number, quoted, shown
+from lanescope.shared.swizzle import Mode, Swizzle
+from lanescope.shared.tiling import SWIZZLED_BY, Tile
+
+# kind → its keys beside `kind`
+KEYS: dict[str, tuple[str, ...]] = {
+    "canonical": ("element_bits", "major", "swizzle", "swizzle_by", "mn", "k", "order", "base"),
+    "atoms": ("inner", "width_bytes", "outer8_stride", "inner_stride", "line_stride", "swizzle", "swizzle_by", "base"),
+    "rows": ("inner", "pitch_bytes", "swizzle", "swizzle_by", "base"),
+    "cute": ("layout", "unit", "base"),
+}
+HINT = "Give {" + " or ".join(f"'kind': '{kind}'" for kind in KEYS) + ", …}."
+CUTE_HINT = "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))."
+UNITS = ("elements", "bytes", "chunks")
+MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so that nothing below can overflow 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Bit `bit` of element (mn, k) → its place, in bits. before: (mn, k, bit) → bit offset from the base before the
+    XOR, broadcasts; xor: on bits, of the absolute address or of the offset from the base (`by`: address or tile)."""
+
+    before: Callable[[Any, Any, Any], Any]
+    xor: Swizzle
+    by: str
+    base: int
+
+    def locate(self, bits: Any) -> Any:
+        """Bit offset from the base before the XOR → absolute bit address."""
+        return self.xor(8 * self.base + bits) if self.by == "address" else 8 * self.base + self.xor(bits)
+
+    def address(self, mn: Any, k: Any) -> Any:
+        """Absolute byte address of element (mn, k); of the byte that holds it where several share one."""
+        return self.locate(self.before(mn, k, 0)) >> 3
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage has no end."""
+
+    address: Any
+    text: str
+    mn: int | None = None
+    k: int | None = None
+    tile: Tile | None = None
+    placed: Placement | None = None
+    spec: Mapping[str, Any] = field(default_factory=dict)  # what was given, as `storage` reads it
+    form: Format = WGMMA
+
+    @property
+    def base(self) -> int:
+        """First byte of the tile."""
+        return self.tile.base if self.tile else _bytes(self.spec, "base", 0)
+
+    @property
+    def mode(self) -> Mode:
+        """The swizzle mode of the stored data; none where a CuTe layout has another XOR."""
+        if self.tile:
+            return self.tile.mode
+        if self.spec.get("kind") != "cute":
+            return _mode(self.spec, self.form)
+        plain, *swizzled = self.form.codes
+        return next((m for m in swizzled if self.placed and self.placed.xor == m.swizzle(1)), plain)
+
+    @property
+    def swizzle_by(self) -> str:
+        """Whether the XOR is on the absolute address or on the offset from the tile's start."""
+        if self.tile:
+            return self.tile.swizzle_by
+        if self.spec.get("kind") == "cute":
+            return "address" if "smem_ptr" in str(self.spec["layout"]) else "tile"
+        return _by(self.spec)
+
+    def major(self, default: str) -> str:
+        """The contiguous dimension, K or MN; `default` where the storage does not say (a CuTe layout)."""
+        return self.tile.major if self.tile else str(self.spec.get("inner", default))
+
+    def number(self, name: str) -> int:
+        """An amount of the storage as it was given; 0 where it was not."""
+        return _bytes(self.spec, name, 0)
+
+    @property
+    def pitch_bytes(self) -> int | None:
+        """Bytes from a row to the next of a storage made of rows."""
+        return _bytes(self.spec, "pitch_bytes") if self.spec.get("kind") == "rows" else None
+
+
+def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Format = WGMMA) -> Storage:
+    """Read a storage of the contract: canonical, atoms, rows or cute, for what reads descriptors of this format.
+    LayoutError names the field that is wrong, `storage.…`.
+    """
+    try:
+        kind = choice(spec.get("kind"), "kind", KEYS, "bad_storage")
+        keys(spec, ("kind", *KEYS[kind]))
+        made = {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](
+            spec, element_bits, major, form
+        )
+        return replace(made, spec={**spec, "kind": kind}, form=form)
+    except LayoutError as error:
+        raise error.at(f"storage.{error.field}".rstrip(".")) from None
+
+
+def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
+    order = spec.get("order", "")
+    tile = Tile(
+        _bytes(spec, "element_bits", element_bits), choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
+        _mode(spec, form),
+        _bytes(spec, "mn"), _bytes(spec, "k"), order and choice(order, "order", ("mn", "k"), "bad_tile"),
+        _bytes(spec, "base", 0), _by(spec), form,
+    )  # fmt: skip
+    first = "K" if tile.order == "k" else "M or N"
+    pattern = f"swizzle {tile.mode.name} by {tile.swizzle_by}" if tile.mode.bits else "no swizzle"
+    text = f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, {pattern}"
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        return 8 * tile.offset_before(mn, k) + (k if tile.major == "K" else mn) * tile.element_bits % 8 + bit
+
+    return Storage(
+        tile.address, text, tile.mn, tile.k, tile, Placement(before, tile.mode.swizzle(1), tile.swizzle_by, tile.base)
+    )
+
+
+def _lines(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
+    """Rows with a pitch, or panels: lines of the dimension that is not `inner`, bytes along it."""
+    inner = choice(spec.get("inner", major), "inner", ("K", "MN"), "bad_storage")
+    base, swizzled, by = _bytes(spec, "base", 0), _mode(spec, form), _by(spec)
+    if spec["kind"] == "rows":
+        pitch = _bytes(spec, "pitch_bytes", least=1)
+
+        def place(n: Any, b: Any) -> Any:
+            return n * pitch + b
+
+        text = f"rows with a pitch of {pitch} bytes"
+    else:
+        width = _bytes(spec, "width_bytes", least=1)
+        outer, across, line = (
+            _bytes(spec, "outer8_stride"),
+            _bytes(spec, "inner_stride", 0),
+            _bytes(spec, "line_stride", width),
+        )
+
+        def place(n: Any, b: Any) -> Any:
+            return n // 8 * outer + n % 8 * line + b // width * across + b % width
+
+        text = f"panels {width} bytes wide"
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        n, along = (mn, k) if inner == "K" else (k, mn)
+        at = along * element_bits + bit
+        return 8 * place(n, at // 8) + at % 8
+
+    placed = Placement(before, swizzled.swizzle(1), by, base)
+    pattern = f"swizzle {swizzled.name} by {by}" if swizzled.bits else "no swizzle"
+    return Storage(placed.address, f"{text}, {inner} contiguous, {pattern}", placed=placed)
+
+
+def _bytes(spec: Mapping[str, Any], name: str, default: int | None = None, least: int = 0) -> int:
+    return number(spec.get(name, default), name, least, MOST_BYTES, "bad_storage")
+
+
+def _mode(spec: Mapping[str, Any], form: Format) -> Mode:
+    return form.named(choice(spec.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle"))
+
+
+def _by(spec: Mapping[str, Any]) -> str:
+    return choice(spec.get("swizzle_by", "address"), "swizzle_by", SWIZZLED_BY, "bad_storage")
+
+
+def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
+    """A CuTe layout (mn, k). Its index counts `unit`s, or what its smem_ptr says; then the XOR is on the
+    byte address.
+    """
+    text = spec.get("layout", "")
+    if not isinstance(text, str):
+        raise LayoutError("bad_cute", f"layout is {quoted(text)}.", CUTE_HINT, "layout")
+    read = cute.parse(text)
+    bits = _unit_bits(spec, read, element_bits)
+    if not isinstance(read.shape, tuple) or len(read.shape) != 2:
+        raise LayoutError("bad_cute", f"'{shown(text, 80)}' has not two modes.", "Give (mn, k).", "layout")
+    modes = [
+        list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(read.shape, read.stride, strict=True)
+    ]
+    extents = [prod(size for size, _ in mode_) for mode_ in modes]
+    if extents[0] * extents[1] * bits > MOST_SHARED * 8:
+        raise LayoutError(
+            "too_large",
+            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {MOST_SHARED} bytes of shared"
+            " memory a block has.",
+            "Give the layout of one stage's tile.",
+            "layout",
+        )
+    base = _bytes(spec, "base", 0)
+    flat = (
+        0 if bits == element_bits else _contiguous(modes, major)
+    )  # the way that counts units, where they are no elements
+    if extents[flat] * bits % element_bits:
+        raise LayoutError(
+            "bad_cute",
+            f"{extents[flat]} units of {bits} bits are no whole elements of {element_bits}.",
+            "Give the layout in elements.",
+            "layout",
+        )
+    extents[flat] = extents[flat] * bits // element_bits
+    xor = read.swizzle or Swizzle(0, 0, 3)
+    on_address = read.unit_bits is not None
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        at = [mn, k]
+        at[flat], inside = divmod(at[flat] * element_bits + bit, bits)
+        return (read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])) * bits + inside
+
+    unit = 8 if on_address else bits  # what the XOR counts
+    placed = Placement(
+        before,
+        Swizzle(xor.bits, xor.base + unit.bit_length() - 1, xor.shift),
+        "address" if on_address else "tile",
+        base,
+    )
+    return Storage(placed.address, f"the CuTe layout {shown(text, 200)}", extents[0], extents[1], placed=placed)
+
+
+def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int) -> int:
+    """Bits of what the layout's index counts."""
+    known = {"elements": element_bits, "bytes": 8, "chunks": 128}
+    if read.unit_bits is None:
+        return known[choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
+    given = choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
+    if read.unit_bits not in (8, 16, 32, 128) and read.unit_bits != element_bits:
+        raise LayoutError(
+            "bad_cute",
+            f"smem_ptr[{read.unit_bits}b] counts no bytes.",
+            "Recast the layout to the element type.",
+            "layout",
+        )
+    if given and given != "elements" and known[given] != read.unit_bits:
+        raise LayoutError(
+            "bad_storage",
+            f"unit is '{given}', but smem_ptr counts {read.unit_bits} bits.",
+            "Leave the unit out: the layout says it.",
+            "unit",
+        )
+    return read.unit_bits
+
+
+def _contiguous(modes: list[list[tuple[int, int]]], major: str) -> int:
+    """Which of (mn, k) runs along memory, where the text leaves a choice as the major says.
+
+    The first digit of that way has stride 1; where both have (mode none in chunks), the one whose digit has one value.
+    """
+    first = [ways[0] for ways in modes]
+    single = [way for way, digit in enumerate(first) if digit == (1, 1)]
+    unit = single if len(single) == 1 else [way for way, digit in enumerate(first) if digit[1] == 1]
+    return unit[0] if len(unit) == 1 else int(major == "K")

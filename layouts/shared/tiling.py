@@ -1,0 +1,278 @@
+"""How an operand tile lies in shared memory: atoms, tilings, strides, CuTe strings, K steps.
+
+PTX ISA 9.1, 9.7.15.5.1.2; CUTLASS include/cute/arch/mma_sm90_desc.hpp and mma_traits_sm90_gmma.hpp (canonical layouts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.descriptor.format import Format
+from lanescope.descriptor.matrix import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, View, encode_as, unread
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, WGMMA
+from lanescope.reading import listed
+from lanescope.shared.swizzle import Mode
+from lanescope.showing import Shown
+
+Offsets = NDArray[np.int64]
+ELEMENT_BITS = WGMMA.element_bits
+# Which way the atoms are laid first unless a program says otherwise: what CUTLASS's sm90 collectives do, K-major
+# Step<_1,_2,_3> (M or N first), MN-major Step<_2,_1,_3> (K first);
+# include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
+DEFAULT_ORDER = {"K": "mn", "MN": "k"}
+SWIZZLED_BY = ("address", "tile")
+
+
+@dataclass(frozen=True, slots=True)
+class Tile(Shown):
+    """mn × k elements stored as swizzle atoms; `order` is which way the atoms are laid first, `base` the first byte.
+
+    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width. Order ""
+    is DEFAULT_ORDER's. swizzle_by: "address" XORs the absolute address, as TMA does; "tile" the offset from base.
+    """
+
+    element_bits: int
+    major: str
+    mode: Mode
+    mn: int
+    k: int
+    order: str = ""
+    base: int = 0
+    swizzle_by: str = "address"
+    form: Format = WGMMA
+
+    def __post_init__(self) -> None:
+        self._is_read()
+        if not self.order:
+            object.__setattr__(self, "order", DEFAULT_ORDER[self.major])
+        if self.swizzle_by not in SWIZZLED_BY:
+            raise LayoutError(
+                "bad_tile", f"No swizzle_by '{self.swizzle_by}'.", f"Allowed: {', '.join(SWIZZLED_BY)}.", "swizzle_by"
+            )
+        if self.order not in ("mn", "k"):
+            raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
+        self._fits()
+
+    def _is_read(self) -> None:
+        """LayoutError for elements, a major or a mode that no instruction of the format reads."""
+        if self.element_bits not in self.form.element_bits:
+            said = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
+            hint = f"Allowed: {', '.join(map(str, self.form.element_bits))}{said}."
+            raise LayoutError(
+                "bad_tile",
+                f"{self.form.reader} reads no {self.element_bits}-bit elements.",
+                self.form.narrow.get(self.element_bits, "") + hint,
+                "element_bits",
+            )
+        if self.major not in ("K", "MN"):
+            raise LayoutError("bad_major", f"No major '{self.major}'.", "Allowed: K, MN.", "major")
+        if not self.form.allows(self.element_bits, self.major):
+            sizes = listed([f"{bits}-bit" for bits in self.form.turned])
+            raise LayoutError(
+                "bad_major",
+                f"{self.element_bits}-bit elements are read K-major only.",
+                f"MN-major is for {sizes} types.",
+                "major",
+            )
+        if not self.form.allows(self.element_bits, self.major, self.mode):
+            legal = listed([mode.name for mode in self.form.turned[self.element_bits]], "or")
+            raise LayoutError(
+                "bad_tile",
+                f"An MN-major tile of {self.element_bits}-bit elements is not read with swizzle {self.mode.name}.",
+                f"Allowed: {legal}.",
+                "swizzle",
+            )
+
+    def _fits(self) -> None:
+        """LayoutError for a tile of broken atoms, and for one that no block's memory holds."""
+        for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
+            if size < unit or size % unit:
+                raise LayoutError(
+                    "bad_tile",
+                    f"{name} = {size} is not a multiple of the atom's {unit}.",
+                    f"The {self.mode.name} {self.major}-major atom is {self.atom[0]}×{self.atom[1]} (mn×k).",
+                    name,
+                )
+        if self.bytes > MOST_SHARED:
+            name, other, unit = ("mn", self.k, self.atom[0]) if self.mn > self.k else ("k", self.mn, self.atom[1])
+            room = MOST_SHARED * 8 // self.element_bits // other // unit * unit
+            hint = f"With {other} in the other dimension, {name} is at most {room}." if room else "Make both smaller."
+            raise LayoutError(
+                "too_large",
+                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_SHARED} bytes of shared"
+                " memory a block has.",
+                hint,
+                name,
+            )
+        if self.base < 0 or self.base % 16:
+            raise LayoutError(
+                "misaligned",
+                f"base {self.base} is not a multiple of 16.",
+                "Shared-memory tiles start on 16 bytes.",
+                "base",
+            )
+        if self.base + self.bytes > WINDOW_BYTES:
+            raise LayoutError(
+                "start_beyond_window",
+                f"The tile of {self.bytes} bytes at base {self.base} ends past {WINDOW_BYTES}, the last address a"
+                " descriptor can name.",
+                f"At most {(WINDOW_BYTES - self.bytes) // 16 * 16}.",
+                "base",
+            )
+
+    @property
+    def per(self) -> int:
+        """Elements a 16-byte chunk."""
+        return 128 // self.element_bits
+
+    @property
+    def atom(self) -> tuple[int, int]:
+        """The atom's size, mn × k elements."""
+        return self.mode.atom(self.element_bits, self.major)
+
+    @property
+    def atoms(self) -> tuple[int, int]:
+        """How many atoms along mn and k."""
+        return self.mn // self.atom[0], self.k // self.atom[1]
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """Bytes from an atom to the next along mn and along k."""
+        along_mn, along_k = self.atoms
+        size = self.mode.atom_bytes(self.major)
+        return (size, size * along_mn) if self.order == "mn" else (size * along_k, size)
+
+    @property
+    def bytes(self) -> int:
+        return self.mn * self.k * self.element_bits // 8
+
+    def offset_before(self, mn: Any, k: Any) -> Any:
+        """Byte offset of element (mn, k) from the tile's start before the XOR; arguments broadcast."""
+        (am, ak), (sm, sk) = self.atom, self.strides
+        inside_mn, inside_k = mn % am, k % ak
+        line, along = (inside_mn, inside_k) if self.major == "K" else (inside_k, inside_mn)
+        return mn // am * sm + k // ak * sk + line * self.mode.width_bytes + along * self.element_bits // 8
+
+    def address(self, mn: Any, k: Any) -> Any:
+        """Absolute byte address of element (mn, k): the XOR is on address bits, as TMA and wgmma do it, unless
+        `swizzle_by` is tile.
+        """
+        xor, before = self.mode.swizzle(), self.offset_before(mn, k)
+        return xor(self.base + before) if self.swizzle_by == "address" else self.base + xor(before)
+
+    def offsets(self) -> Offsets:
+        """Byte offset of every element from the tile's start: int64 [mn, k]."""
+        out: Offsets = (
+            self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :])
+            - self.base
+        )
+        return out
+
+    def lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
+        """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it. reach: elements of K one instruction
+        reads.
+        """
+        along_mn, along_k = self.strides
+        if self.mode.chunks == 1:
+            return along_k, along_mn
+        if self.major == "K":
+            return (along_k if reach > self.atom[1] else 16), along_mn
+        return along_mn, along_k
+
+    def used(self, rows: int) -> tuple[bool, bool]:
+        """Whether an instruction with `rows` rows reads LBO and SBO at all."""
+        left = unread(self.mode, View(rows, self.step(), self.element_bits, self.major, self.form))
+        return "lbo" not in left, "sbo" not in left
+
+    def step(self) -> int:
+        """Elements of K one wgmma takes: 32 bytes."""
+        return K_BYTES * 8 // self.element_bits
+
+    def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0, rows: int = 0) -> Descriptor:
+        """The descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there.
+
+        reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many). rows: those
+        of the instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
+        """
+        self.check_slice(mn, k, rows)
+        lbo, sbo = self.lbo_sbo_bytes(reach)
+        start = self.base + int(self.offset_before(mn, k))
+        amounts = {
+            START.amount: start, LBO.amount: lbo, SBO.amount: sbo, BASE_OFFSET.amount: self.base_offset,
+        }  # fmt: skip
+        return encode_as(self.form, amounts, self.mode.name)
+
+    @property
+    def base_offset(self) -> int:
+        """128-byte rows from the pattern's boundary to a tile that was swizzled from its own start; 0 where the XOR is
+        on address bits.
+
+        LayoutError where no base offset says it: the rows of the pattern are 128 bytes.
+        """
+        past = self.base % self.mode.pattern_bytes if self.swizzle_by == "tile" and self.mode.chunks > 1 else 0
+        if past % 128:
+            raise LayoutError(
+                "no_descriptor",
+                f"A tile swizzled from its own start at {self.base} has no descriptor: base offset counts rows of 128"
+                " bytes.",
+                f"Nearest: {self.base // 128 * 128}.",
+                "base",
+            )
+        return past // 128
+
+    def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
+        """LayoutError where no instruction (of `rows` rows, 0 for any number) can begin at (mn, k)."""
+        inside = mn % self.atom[0]
+        one_atom = self.major == "MN" and rows and not inside % self.per and inside + rows <= self.atom[0]
+        if (inside and not one_atom) or not 0 <= mn < self.mn:
+            where = "inside an MN-major atom" if self.major == "MN" else "inside a group of 8 rows"
+            raise LayoutError(
+                "illegal_step",
+                f"mn = {mn} lies {where if mn % self.atom[0] else 'outside the tile'}.",
+                f"Multiples of {self.atom[0]} below {self.mn}.",
+                "slice",
+            )
+        if k % self.step() or not 0 <= k < self.k:
+            raise LayoutError(
+                "illegal_step",
+                f"k = {k} is not a step of the instruction.",
+                f"Multiples of {self.step()} below {self.k}.",
+                "slice",
+            )
+
+    def canonical(self) -> str:
+        """What a descriptor of this mode and major describes, (mn, k) in 16-byte chunks, as CUTLASS writes it
+        (mma_sm90_desc.hpp).
+        """
+        w = self.mode.chunks
+        if self.major == "K":
+            return "((8,n),2):((1,SBO),LBO)" if w == 1 else f"((8,n),2):(({w},SBO),1)"
+        deep = self.mode.deep
+        return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),({deep},k)):((1,LBO),({w},SBO))"
+
+    def cute(self) -> dict[str, str]:
+        """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits; the swizzle's base counts
+        in that unit.
+        """
+        return {
+            unit: self._cute(bits)
+            for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8), ("bits", 1))
+        }
+
+    def _cute(self, unit_bits: int) -> str:
+        """The layout in units of so many bits. An atom is 8 lines of the swizzle's width: a K-major tile counts M or
+        N across them, K along.
+        """
+        wide = self.mode.width_bytes * 8 // unit_bits
+        lines = 8 if self.major == "K" else self.mode.deep
+        across, along = (lines, wide), (wide, 1)  # inside an atom: how many, and units from each to the next
+        inside = (across, along) if self.major == "K" else (along, across)
+        between = [stride * 8 // unit_bits for stride in self.strides]
+        shape = ",".join(f"({size},{atoms})" for (size, _), atoms in zip(inside, self.atoms, strict=True))
+        stride = ",".join(f"({step},{leap})" for (_, step), leap in zip(inside, between, strict=True))
+        return f"{self.mode.swizzle(unit_bits)} o ({shape}):({stride})"

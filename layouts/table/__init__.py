@@ -1,5 +1,0 @@
-"""Every table, in the order of the catalogue's list. A new table is one name here."""
-
-from layouts.table import mma, mma_scaled, mma_sparse, movement, tcgen05, umma, wgmma, wmma
-
-TABLES = (mma, mma_sparse, mma_scaled, wgmma, wmma, movement, tcgen05, umma)

@@ -1,0 +1,182 @@
+"""From one instruction's accumulator to the next one's A: what stays in its lane, what moves, and in which order of K
+nothing has to.
+
+D's columns are A's K: several D tiles side by side where A is wider, several K steps of A where D is (flash attention:
+S = Q·Kᵀ becomes the A of S·V).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.pattern import IntArray
+
+MOST_COLUMNS = 1024  # followed at once: every N of wgmma meets every K but b1's 256 in as many
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """Where every value of A comes from, K step by K step.
+
+    tile, lane, value: int arrays [steps, threads, A values]: the D tile, the thread and the value that hold the
+    element. order: None, or for each column of all K steps the column of all D tiles that could stand in its place so
+    that nothing leaves its lane; B's rows must then be taken in the same order.
+    """
+
+    source: Operand
+    target: Operand
+    tiles: int
+    tile: IntArray
+    lane: IntArray
+    value: IntArray
+    order: tuple[int, ...] | None
+
+    @property
+    def steps(self) -> int:
+        """How many A fragments the tiles of D make."""
+        return int(self.tile.shape[0])
+
+    @property
+    def stays(self) -> IntArray:
+        """1 where the element is already in its thread, else 0."""
+        out: IntArray = (self.lane == np.arange(self.target.threads)[:, None]).astype(np.int32)
+        return out
+
+    @property
+    def verdict(self) -> str:
+        """ "registers", "reordered" or "shuffle"."""
+        if bool(self.stays.all()):
+            return "registers"
+        return "reordered" if self.order else "shuffle"
+
+    @property
+    def period(self) -> int:
+        """After how many columns the order repeats, shifted by as many; 0 without an order."""
+        if self.order is None:
+            return 0
+        count, order = len(self.order), np.array(self.order)
+        return next(p for p in range(1, count + 1) if count % p == 0 and (order[p:] == order[:-p] + p).all())
+
+    @cached_property
+    def taken(self) -> tuple[IntArray, IntArray, IntArray]:
+        """(tile, lane, value), each [steps, threads, A values], of the D element that is really packed: under `order`
+        where there is one.
+        """
+        if self.verdict != "reordered":
+            return self.tile, self.lane, self.value
+        step = np.arange(self.steps)[:, None, None] * self.target.col_count
+        return _holders(self.source, self.target, np.array(self.order)[step + self.target.cols])
+
+
+def reuse(first: Instruction, second: Instruction) -> Reuse:
+    """Match D of `first` with A of `second`; LayoutError says why they cannot meet."""
+    source, target = first.operand("d"), second.operand("a")
+    for operand, instruction, field in ((source, first, "from"), (target, second, "to")):
+        if operand.element.kind == "bits" and operand.element.bits > 1:
+            raise LayoutError(
+                "no_reuse",
+                f"{instruction.ptx} moves {operand.element.name} units and computes nothing.",
+                "Choose an mma.",
+                field,
+            )
+    if target.sparsity:
+        raise LayoutError(
+            "no_reuse", f"A of {second.ptx} is stored compressed.", "Choose an instruction with a dense A.", "to"
+        )
+    if source.threads != target.threads:
+        raise LayoutError(
+            "no_reuse",
+            f"D belongs to {source.threads} threads, A to {target.threads}.",
+            "Both must be warp or warpgroup level.",
+            "to",
+        )
+    if len(source.axes) != len(target.axes):
+        four = first if len(source.axes) > len(target.axes) else second
+        raise LayoutError(
+            "no_reuse", f"{four.ptx} computes four products, the other one.", "Choose two of a kind.", "to"
+        )
+    if source.row_count != target.row_count:
+        raise LayoutError(
+            "no_reuse", f"D has {source.row_count} rows, A has {target.row_count}.", "They must be equal.", "to"
+        )
+    wide, deep = source.col_count, target.col_count
+    columns = lcm(wide, deep)
+    if columns > MOST_COLUMNS:
+        raise LayoutError(
+            "no_reuse",
+            f"D has {wide} columns and A takes {deep} per K step: only {columns // wide} tiles of D ({columns} columns)"
+            f" fill whole K steps. At most {MOST_COLUMNS} columns are followed.",
+            f"With K = {deep}, use N = {', '.join(str(n) for n in range(8, 257, 8) if lcm(n, deep) <= MOST_COLUMNS)}.",
+            "to",
+        )
+    step = np.arange(columns // deep)[:, None, None] * deep
+    tile, lane, value = _holders(source, target, step + target.cols)
+    if (lane // 32 != np.arange(target.threads)[:, None] // 32).any():
+        raise LayoutError("no_reuse", "Elements would change their warp.", "Go through shared memory.", "to")
+    return Reuse(source, target, columns // wide, tile, lane, value, _order(source, target, columns))
+
+
+def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """(tile, thread, value) of D that hold, for each value of A, the element of its row and the given column, [steps,
+    threads, values].
+    """
+    tile, inside = np.divmod(cols, source.col_count)
+    thread, value = source.pattern.inverse()
+    at: Any = (target.rows, inside, *(target.coords[a] for a in target.axes[2:]), 0)
+    return tile, thread[at], value[at]
+
+
+def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
+    """For each column of A's K steps a column of D that the same lanes hold, row by row; None where no such order
+    exists.
+
+    Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns
+    of each kind must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
+    """
+    wants, has = _kinds(target, source)
+    wanted = [wants[at % len(wants)] for at in range(columns)]
+    given = [has[at % len(has)] for at in range(columns)]
+    for size in range(len(wants), columns + 1, len(wants)):
+        if columns % size == 0 and all(
+            sorted(wanted[at : at + size]) == sorted(given[at : at + size]) for at in range(0, columns, size)
+        ):
+            return tuple(
+                at + col
+                for at in range(0, columns, size)
+                for col in _pair(wanted[at : at + size], given[at : at + size])
+            )
+    return None
+
+
+def _kinds(*operands: Operand) -> list[list[int]]:
+    """For each operand, for each column a number: the same for columns that the same threads hold, row by row."""
+    known: dict[bytes, int] = {}
+    out = []
+    for operand in operands:
+        others = [operand.coords[axis] for axis in operand.axes if axis != "col"]
+        who = np.broadcast_to(np.arange(operand.threads, dtype=np.int64)[:, None], operand.cols.shape)
+        for coord in others:  # the thread and every coordinate but the column's as one number
+            who = who << 14 | coord
+        who = who | len(others) << 42
+        held = np.unique(operand.cols.astype(np.int64) << 44 | who)
+        ends = np.searchsorted(held >> 44, np.arange(1, operand.col_count))
+        columns = np.split(held & (1 << 44) - 1, ends)
+        out.append([known.setdefault(column.tobytes(), len(known)) for column in columns])
+    return out
+
+
+def _pair(wanted: list[int], given: list[int]) -> list[int]:
+    """The positions in `given` of the kinds wanted, equal ones in their order."""
+    free: dict[int, list[int]] = defaultdict(list)
+    for at, kind in enumerate(given):
+        free[kind].append(at)
+    rest = {kind: iter(places) for kind, places in free.items()}
+    return [next(rest[kind]) for kind in wanted]

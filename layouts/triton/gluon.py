@@ -1,0 +1,294 @@
+"""A layout of Triton or Gluon given as text, over a tensor: where threads, shared or tensor memory have every element.
+
+    made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (64, 32))
+    made.coords[0][37, 2], made.cute, made.owner(9, 6)
+
+The text is read by lanescope.reader.triton, the one parser of these texts; the maps are lanescope.triton's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope import triton
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reading import number, shown
+from lanescope.render.palette import LIGHT
+from lanescope.triton.linear import Linear
+
+Longs = NDArray[np.int64]
+MOST_VALUES = 1 << 18
+HINT = (
+    "e.g. #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>, or"
+    " gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TritonLayout:
+    """One layout over a tensor. kind and params are MLIR's; linear: the same as bases. buffers: how many of them a
+    memdesc of one size more has one behind another; `linear` is that of one.
+    """
+
+    text: str
+    kind: str
+    params: Mapping[str, Any]
+    shape: tuple[int, ...]
+    element_bits: int
+    linear: Linear
+    buffers: int = 1
+
+    @property
+    def shared(self) -> bool:
+        """Whether it places elements in shared memory rather than in threads."""
+        return self.kind in triton.SHARED
+
+    @property
+    def tensor_memory(self) -> bool:
+        """Whether it places elements in tensor memory (tcgen05)."""
+        return self.kind in triton.TENSOR
+
+    @property
+    def of_threads(self) -> bool:
+        return not (self.shared or self.tensor_memory)
+
+    @property
+    def threads(self) -> int:
+        return self.blocks * self.warps * self.linear.count("lane")
+
+    @property
+    def warps(self) -> int:
+        return self.linear.count("warp")
+
+    @property
+    def blocks(self) -> int:
+        return self.linear.count("block")
+
+    @property
+    def registers(self) -> int:
+        """Elements that a thread holds, copies among them."""
+        return self.linear.count("register")
+
+    @cached_property
+    def coords(self) -> tuple[Longs, ...]:
+        """Of a layout of threads an int64 array [threads, registers] for each axis; threads of block, warp and lane."""
+        names = ("block", "warp", "lane", "register")
+        return tuple(
+            self.linear.axis(axis, names).reshape(self.threads, self.registers) for axis in range(len(self.shape))
+        )
+
+    @property
+    def rows(self) -> Longs:
+        return self.coords[-2] if len(self.shape) > 1 else np.zeros_like(self.coords[0])
+
+    @property
+    def cols(self) -> Longs:
+        return self.coords[-1]
+
+    def owner(self, *at: int) -> list[tuple[int, int]]:
+        """Every (thread, register) that holds the element at coordinates, copies too; of memory every (block, offset),
+        of tensor memory every (lane, column of elements).
+        """
+        if len(at) != len(self.shape) or any(not 0 <= n < size for n, size in zip(at, self.shape, strict=False)):
+            raise LayoutError(
+                "bad_coordinate", f"{list(at)} is outside {list(self.shape)}.", "A coordinate for each axis."
+            )
+        if not self.of_threads:
+            return self._places(at)
+        found = np.ones((self.threads, self.registers), dtype=bool)
+        for axis, n in enumerate(at):
+            found &= self.coords[axis] == n
+        thread, register = np.nonzero(found)
+        return list(zip(thread.tolist(), register.tolist(), strict=True))
+
+    def _places(self, at: Sequence[int]) -> list[tuple[int, int]]:
+        first, second = ("row", "col") if self.tensor_memory else ("block", "offset")
+        own, count = at[len(at) - self.linear.rank :], self.linear.count(second)
+        shape = self.linear.count(first), count
+        found = triton.held(self.linear) if self.tensor_memory else np.ones(shape, dtype=bool)
+        for axis, n in enumerate(own):
+            found = found & (self.linear.axis(axis, (first, second)).reshape(shape) == n)
+        one, place = np.nonzero(found)
+        if self.shared:
+            place = self._padded(place + (at[0] if self.buffers > 1 else 0) * count)
+        return list(zip(one.tolist(), place.tolist(), strict=True))
+
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it: threads by warp, shared memory by bank, tensor memory by lane and column; of more
+        than two axes the last two at index 0 of the others.
+        """
+        if not self.of_threads or len(self.shape) > 2:
+            from lanescope.render import sheet as drawing
+
+            plane = drawing.Plane.of(self.shape)
+            if self.tensor_memory:
+                from lanescope.render.tensor import tensor_sheet
+
+                made: drawing.Sheet = tensor_sheet(self.linear, self.element_bits)
+            elif self.shared:
+                made = drawing.memory_sheet(self.offset, plane, self.element_bits)
+            else:
+                made = drawing.threads_sheet(self.coords, self.shape, plane, self.element_bits)
+            return drawing.together([(made, next(iter(made.colours)), self.kind)], self.text, LIGHT, "R")
+        from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
+
+        size = (1, *self.shape)[-2:]
+        return tile_svg(self.rows, self.cols, (size[0], size[1]), self.text)
+
+    @cached_property
+    def copies(self) -> int:
+        """How many (thread, register) pairs hold each element."""
+        return self.threads * self.registers // prod(self.shape)
+
+    @cached_property
+    def offset(self) -> Longs:
+        """Of a layout of shared memory the offset of each element, in elements: int64 of the tensor's shape; with a
+        cluster the offset inside the block that has it, with several buffers from the first one on."""
+        count, rank = self.linear.count("offset"), self.linear.rank
+        own = self.shape[len(self.shape) - rank :]
+        places = [self.linear.axis(axis, ("block", "offset")).reshape(-1) for axis in range(rank)]
+        one = np.zeros(own, dtype=np.int64)
+        order = np.arange(count * self.blocks)[::-1]  # of copies the first stays
+        one[tuple(place[order] for place in places)] = order % count
+        if rank < len(self.shape):
+            one = np.arange(self.buffers).reshape(-1, *[1] * rank) * count + one
+        return self._padded(one)
+
+    def _padded(self, at: Longs) -> Longs:
+        """Offsets with the padding of padded_shared."""
+        return at + sum(at // interval * more for interval, more in triton.padding(self.params))
+
+    @cached_property
+    def lane_and_column(self) -> tuple[Longs, Longs]:
+        """Of a layout of tensor memory the lane and the column of elements of each element, both int64 of one buffer's
+        shape; of copies the first, with a cluster inside the block that has it."""
+        names = ("block", "row", "col")
+        places = tuple(self.linear.axis(axis, names).reshape(-1) for axis in range(2))
+        lanes, columns = self.linear.count("row"), self.linear.count("col")
+        order = np.arange(places[0].size)[::-1]
+        out = np.zeros(self.shape[-2:], dtype=np.int64)
+        out[places[0][order], places[1][order]] = order % (lanes * columns)
+        return out // columns, out % columns
+
+    @property
+    def columns(self) -> int:
+        """The 32-bit columns of tensor memory that one block takes."""
+        return -(-self.linear.count("col") * self.element_bits * self.buffers // 32)
+
+    @cached_property
+    def cute(self) -> CuteLayout | None:
+        """The same as CuTe writes it: (thread, value) → element, offset → element, or (lane, column) → element, first
+        axis fastest; None where bits are XORed."""
+        if self.tensor_memory:
+            return self.linear.cute((("row", "block"), ("col",)))
+        if self.shared:
+            return None if triton.padding(self.params) else self.linear.cute((("offset",), ("block",)))
+        return self.linear.cute((("lane", "warp", "block"), ("register",)))
+
+
+def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
+    """The layout that a text spells over a tensor; the shape and the element's bits are those of the text where it has
+    `tensor<128x64xf16, #blocked>` and none are given. A layout object of Gluon is read by its text. LayoutError names
+    what cannot be read.
+
+    >>> made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
+    >>> made.threads, made.registers, made.owner(9, 6), str(made.cute)
+    (128, 4, [(37, 2)], '((4,32),4):((128,1),32)')
+    """
+    kind, params, body = _read(text if isinstance(text, str) else repr(text))
+    given = body.get("shape") if shape is None else shape
+    if given is None:
+        raise LayoutError(
+            "bad_shape",
+            "shape is missing: an attribute alone has none.",
+            "Give the tensor's sizes: [128, 64].",
+            "shape",
+        )
+    if not isinstance(given, list | tuple) or not given:
+        raise LayoutError("bad_shape", f"shape is {shown(given)}.", "A list of sizes: [128, 64].", "shape")
+    if len(given) > triton.MOST_RANK:
+        raise LayoutError("bad_shape", f"shape has {len(given)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
+    sizes = tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
+    usual = body.get("element_bits") or _usual_bits(kind, params)
+    bits = number(usual if element_bits is None else element_bits, "element_bits", 1, 64)
+    several = triton.own_rank(kind, params) == len(sizes) - 1
+    buffers = sizes[0] if several else 1
+    made = triton.linear(kind, params, sizes[several:], bits)
+    if kind in triton.TENSOR and bits * int(params.get("colStride") or 1) > 32:
+        raise LayoutError(
+            "bad_triton", f"{kind}: colStride {params['colStride']} of {bits}-bit elements is more than a column.",
+            "A column has 32 bits: element bits times colStride are at most 32.", "element_bits",
+        )  # fmt: skip
+    total = max(prod(sizes), buffers * prod(made.count(name) for name in made.bases))
+    if total > MOST_VALUES:
+        raise LayoutError(
+            "too_large", f"The layout holds {total} elements and copies.", f"At most {MOST_VALUES}.", "shape"
+        )
+    return TritonLayout(body["text"], kind, params, sizes, bits, made, buffers)
+
+
+def _usual_bits(kind: str, params: Mapping[str, Any]) -> int:
+    """The bits of an element where nothing says them: 16; in tensor memory those that fill a column, of scales 8."""
+    if kind not in triton.TENSOR:
+        return 16
+    stride = params.get("colStride")
+    return 8 if kind != triton.TENSOR[0] else 32 // stride if stride in (1, 2, 4) else 32
+
+
+def _read(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """(kind, parameters with parents as objects, the body) of the first layout of a text."""
+    from lanescope.reader import triton as reader  # the parsers load when a text is read
+
+    found = reader.read(text)
+    if not found:
+        raise LayoutError("bad_triton", f"'{shown(text, 80)}' has no layout of Triton or Gluon.", HINT, "text")
+    return _params(found[0].facts, found[0].notices, 0)
+
+
+def _params(facts: Mapping[str, Any], notices: Sequence[str], deep: int) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    from lanescope.reader import triton as reader
+
+    kind, params = str(facts["attribute"]), dict(facts["params"])
+    if kind not in triton.DISTRIBUTED + triton.SHARED + triton.TENSOR:
+        raise LayoutError(
+            "unsupported_layout",
+            f"'{shown(str(facts['body']['text']), 80)}' has no maps here. {' '.join(notices)}".strip(),
+            f"Read here: {', '.join(triton.DISTRIBUTED + triton.SHARED + triton.TENSOR)}.",
+            "text",
+        )
+    for name, value in params.items():
+        if name == "parent":
+            inner = reader.read(str(value)) if deep < 8 else ()
+            if not inner:
+                raise LayoutError(
+                    "bad_triton", f"{kind}: its parent '{shown(str(value), 60)}' is not in the text.",
+                    "Paste the line that defines it, too.", "text",
+                )  # fmt: skip
+            parent, its, _ = _params(inner[0].facts, inner[0].notices, deep + 1)
+            params[name] = {"attribute": parent, "params": its}
+        elif name in _WORDS:
+            continue
+        elif symbol := _symbol(value):
+            said, hint = "symbol", "Write the number in its place."
+            if symbol[0].isdigit():  # a fraction, or of more digits than are read
+                said, hint = "number", f"Integers to {triton.MOST_SIZE}."
+            raise LayoutError("bad_triton", f"{kind}: {name} has the {said} '{shown(symbol)}'.", hint, "text")
+    return kind, params, dict(facts["body"])
+
+
+_WORDS = ("blockRepOrder", "ctaMode")  # parameters whose value is a word
+
+
+def _symbol(value: Any) -> str:
+    """The first name in a value that stands for a number, or number that is not read; "" where there is none."""
+    if isinstance(value, list):
+        return next((found for item in value if (found := _symbol(item))), "")
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,211 @@
+"""Linear layouts: every bit of an index has a basis, and a coordinate is the XOR of the bases of the bits that are set.
+
+    register = [[0,1],[8,0]], lane = [[0,2],[0,4],[1,0],[2,0],[4,0]]        the C fragment of m16n8k16
+
+Triton gives every layout in this form (Zhou et al., arXiv 2505.23819; include/triton/Tools/LinearLayout.h, Triton 3.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import compact
+from lanescope.errors import LayoutError
+
+Basis = tuple[int, ...]
+Longs = NDArray[np.int64]
+
+
+def log2(count: int) -> int:
+    """The bits of a power of two; LayoutError for another number."""
+    if count < 1 or count & (count - 1):
+        raise LayoutError(
+            "bad_layout", f"{count} is not a power of two.", "Sizes of Triton's layouts are powers of two.", "text"
+        )
+    return count.bit_length() - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """bases: name of an index (register, lane, warp, block, offset) → a basis a bit, lowest first; sizes: of each axis;
+    order: the axes as they grow, fastest first.
+    """
+
+    bases: Mapping[str, tuple[Basis, ...]]
+    sizes: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+    def count(self, name: str) -> int:
+        """How many values an index takes."""
+        return 1 << len(self.bases.get(name, ()))
+
+    def __mul__(self, other: Linear) -> Linear:
+        """other behind self: its bases are scaled by self's sizes."""
+        bases = {name: list(found) for name, found in self.bases.items()}
+        for name, found in other.bases.items():
+            scaled = [tuple(v * s for v, s in zip(basis, self.sizes, strict=True)) for basis in found]
+            bases.setdefault(name, []).extend(scaled)
+        sizes = tuple(a * b for a, b in zip(self.sizes, other.sizes, strict=True))
+        return Linear({name: tuple(found) for name, found in bases.items()}, sizes, self.order)
+
+    def grown(self, shape: Sequence[int]) -> Linear:
+        """At least as large as a shape: the first index goes on along every axis that is too short, fastest axis
+        first."""
+        name, out = next(iter(self.bases)), self
+        for axis in self.order:
+            if out.sizes[axis] < shape[axis]:
+                out = out * identity(name, shape[axis] // out.sizes[axis], axis, self.rank, self.order)
+        return out
+
+    def cut(self, shape: Sequence[int], drop: bool = False) -> Linear:
+        """At most as large as a shape: bits beyond it hold copies; drop: those of the first index go instead."""
+        name = next(iter(self.bases))
+        bases = {key: [list(basis) for basis in found] for key, found in self.bases.items()}
+        gone: set[int] = set()
+        sizes = list(self.sizes)
+        for axis in self.order:
+            held = [(b[axis], key, at) for key, found in bases.items() for at, b in enumerate(found) if b[axis]]
+            for _, key, at in sorted(held, key=lambda one: -one[0]):
+                if sizes[axis] <= shape[axis]:
+                    break
+                bases[key][at][axis] = 0
+                sizes[axis] //= 2
+                if key == name and not any(bases[key][at]):
+                    gone.add(at)
+        if drop:
+            bases[name] = [basis for at, basis in enumerate(bases[name]) if at not in gone]
+        return Linear({k: tuple(tuple(b) for b in found) for k, found in bases.items()}, tuple(sizes), self.order)
+
+    def without(self, axis: int) -> Linear:
+        """One axis less; first-index bits that then hold copies go, too."""
+        name = next(iter(self.bases))
+        short = {k: tuple(b[:axis] + b[axis + 1 :] for b in found) for k, found in self.bases.items()}
+        short[name] = tuple(basis for basis in short[name] if any(basis))
+        order = tuple(a - (a > axis) for a in self.order if a != axis)
+        return Linear(short, self.sizes[:axis] + self.sizes[axis + 1 :], order)
+
+    def turned(self, axes: Sequence[int]) -> Linear:
+        """Axis n of the result is axis axes[n] of this."""
+        place = {axis: n for n, axis in enumerate(axes)}
+        bases = {k: tuple(tuple(b[a] for a in axes) for b in found) for k, found in self.bases.items()}
+        return Linear(bases, tuple(self.sizes[a] for a in axes), tuple(place[a] for a in self.order))
+
+    def axis(self, axis: int, names: Iterable[str]) -> Longs:
+        """Coordinates along one axis: int64, an array axis an index name, in the order given (slowest first)."""
+        out = np.zeros((), dtype=np.int64)
+        for name in names:
+            out = np.asarray(out[..., None] ^ self._walk(axis, name))
+        return out
+
+    def _walk(self, axis: int, name: str) -> Longs:
+        values = np.zeros(1, dtype=np.int64)
+        for basis in self.bases.get(name, ()):
+            values = np.concatenate([values, values ^ basis[axis]])
+        return values
+
+    def bases_of(self) -> dict[str, list[list[int]]]:
+        """As JSON has it."""
+        return {name: [list(basis) for basis in found] for name, found in self.bases.items()}
+
+    def cute(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
+        """The CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest; None
+        where bases share bits (a swizzle), as CuTe adds where this XORs."""
+        steps = compact(self.sizes)
+        flat = {
+            name: [sum(v * s for v, s in zip(basis, steps, strict=True)) for basis in found]
+            for name, found in self.bases.items()
+        }
+        every = [value for group in names for name in group for value in flat.get(name, ())]
+        if sum(every) != reduce(lambda a, b: a | b, every, 0):
+            return None
+        shapes, strides = [], []
+        for group in names:
+            digits: list[tuple[int, int]] = []
+            for value in (value for name in group for value in flat.get(name, ())):
+                if digits and value and digits[-1][1] * digits[-1][0] == value:
+                    digits[-1] = (2 * digits[-1][0], digits[-1][1])
+                elif digits and not value and not digits[-1][1]:
+                    digits[-1] = (2 * digits[-1][0], 0)
+                else:
+                    digits.append((2, value))
+            digits = digits or [(1, 0)]
+            shapes.append(tuple(n for n, _ in digits) if len(digits) > 1 else digits[0][0])
+            strides.append(tuple(d for _, d in digits) if len(digits) > 1 else digits[0][1])
+        return CuteLayout(tuple(shapes), tuple(strides))
+
+
+def identity(name: str, count: int, axis: int, rank: int, order: Sequence[int]) -> Linear:
+    """An index that runs along one axis."""
+    bases = tuple(_unit(axis, rank, 1 << bit) for bit in range(log2(count)))
+    return Linear({name: bases}, tuple(count if a == axis else 1 for a in range(rank)), tuple(order))
+
+
+def copies(name: str, count: int, rank: int, order: Sequence[int]) -> Linear:
+    """An index whose every value is the same place."""
+    return Linear({name: ((0,) * rank,) * log2(count)}, (1,) * rank, tuple(order))
+
+
+def block(name: str, shape: Sequence[int], order: Sequence[int], grows: Sequence[int] | None = None) -> Linear:
+    """An index that fills a shape, axis order[0] first."""
+    rank = len(shape)
+    out = Linear({name: ()}, (1,) * rank, tuple(grows or order))
+    for axis in order:
+        out = out * identity(name, shape[axis], axis, rank, order)
+    return out
+
+
+def _unit(axis: int, rank: int, value: int) -> Basis:
+    return tuple(value if a == axis else 0 for a in range(rank))
+
+
+def from_cute(one: CuteLayout, tile: Sequence[int], warp: int = 32) -> Linear:
+    """A thread-value layout over a tile as register, lane and warp bases; LayoutError says why it is none."""
+    if one.swizzle or one.offset or one.rank != 2 or isinstance(one.shape, int):
+        raise LayoutError("not_linear", f"'{one}' is no thread-value layout.", "Two modes without a swizzle.", "cute")
+    found: dict[str, tuple[Basis, ...]] = {}
+    steps = compact(tuple(tile))
+    for key, mode in zip(("lane", "register"), one.modes, strict=True):
+        out: list[Basis] = []
+        index = mode.indices()
+        bits = mode.size.bit_length() - 1
+        if mode.size != 1 << bits:
+            raise LayoutError(
+                "not_linear",
+                f"The {'threads' if key == 'lane' else 'values'} of '{one}' are {mode.size}, not a power of two.",
+                "A linear layout has a basis a bit.",
+                "cute",
+            )
+        for bit in range(bits):
+            at = int(index[1 << bit])
+            out.append(tuple(at // step % size for step, size in zip(steps, tile, strict=True)))
+        found[key] = tuple(out)
+    lanes = found["lane"]
+    cut = log2(warp)
+    made = Linear(
+        {"register": found["register"], "lane": lanes[:cut], "warp": lanes[cut:], "block": ()},
+        tuple(tile),
+        tuple(range(len(tile))),
+    )
+    want = one.indices().reshape(-1, one.modes[0].size)
+    have = sum(
+        made.axis(axis, ("register", "warp", "lane")).reshape(want.shape) * step for axis, step in enumerate(steps)
+    )
+    if int(one.indices().max()) >= prod(tile) or not np.array_equal(want, have):
+        raise LayoutError(
+            "not_linear",
+            f"'{one}' adds where its indices carry: it is not the XOR of one basis a bit.",
+            "Give strides that are powers of two and do not overlap, in a tile whose sizes are powers of two.",
+            "cute",
+        )
+    return made

@@ -1,0 +1,409 @@
+"""Findings of a source text: what its descriptors, tensor maps and instructions do wrong, where, and what is open.
+
+layouts/workbench says what a text does; here only that is told which rests on no guess. A mismatch that another choice
+of an assumed value mends is no finding: it is counted as open, with what the text would have to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from lanescope.deadline import check_deadline
+from lanescope.descriptor import causes
+from lanescope.errors import LayoutError, refusing_depth
+from lanescope.reader import statements
+from lanescope.reader.code import builders, tensor_maps
+from lanescope.reader.code.builders import Builder
+from lanescope.reader.code.evaluate import Evaluation, evaluate
+from lanescope.reader.code.finding import Pitfall
+from lanescope.reader.excerpt import code_of
+from lanescope.reading import listed
+from lanescope.workbench import Bench, Operand, Step, bench
+from lanescope.workbench.blame import Blame
+from lanescope.workbench.found import Assumed, Piece
+from lanescope.workbench.whole import LONGEST as LONGEST_PASTE
+
+__all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
+
+Span = tuple[int, int]
+PATIENCE = 20  # a file is checked once and nobody waits for a page: so many times as many characters and steps
+LONGEST = PATIENCE * LONGEST_PASTE
+MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
+MOST_PLACES = 8  # of one operand that are told
+MOST_PAIRS = 24  # pairs of them that are tried together
+APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
+_SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
+_NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
+DOUBTS = frozenset(
+    "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
+    " strides_unusual".split()
+)  # never a failure
+WARNINGS = frozenset(("reserved_bits",))  # the hardware ignores them
+TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
+    "comment_contradicts": "A comment or a name says another thing than the code",
+    "core_matrices_overlap": "The strides make core matrices overlap",
+    "lbo_unusual": "LBO is unusual for the swizzle mode",
+    "mask_cuts_address": "The mask cuts the address",
+    "mask_too_wide": "The mask is wider than the field",
+    "sbo_unusual": "SBO is unusual for the swizzle mode",
+    "strides_unusual": "LBO and SBO look exchanged",
+    "bit_field_overflow": "A value does not fit its bit field",
+    "not_shifted": "The start address is not shifted by 4",
+    "ptxas_refuses": "ptxas refuses the line",
+    "reserved_bits": "Reserved bits of the descriptor are set",
+    "shift_too_far": "A shift is wider than its type",
+    "tma_box": "A box of the tensor map is too large",
+    "tma_box_bytes": "A box of the tensor map holds too many bytes",
+    "tma_dim": "A dimension of the tensor map is out of range",
+    "tma_element_stride": "An element stride of the tensor map is out of range",
+    "tma_inner_box": "The inner box is no multiple of 16 bytes",
+    "tma_inner_over_swizzle": "The inner box is wider than the swizzle",
+    "tma_inner_under_swizzle": "The inner box is narrower than the swizzle",
+    "tma_inner_stride": "The innermost stride of the tensor map is not 1",
+    "tma_rank": "The tensor map has too many dimensions",
+    "tma_stride": "A stride of the tensor map is no multiple of 16 bytes, or out of range",
+    "tma_stride_in_elements": "A stride of the tensor map counts elements",
+    "tma_swizzle": "The swizzle of the tensor map is none that there is",
+    "uninitialised": "Bits are set in an uninitialised descriptor",
+    "unknown_swizzle": "The swizzle code is reserved",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake: its code, a sentence, its place (first, past last character), the word that would be right. reads:
+    how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value.
+    """
+
+    code: str
+    message: str
+    span: Span
+    fix: str = ""
+    reads: int = 0
+    assumed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def level(self) -> str:
+        return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Something that the text leaves undecided: a sentence, and its place."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
+    many reads were verified against a storage that the text says; unverified: reason → how many were not.
+    """
+
+    findings: tuple[Finding, ...]
+    open: tuple[Open, ...]
+    doubts: tuple[Finding, ...]
+    descriptors: int
+    maps: int
+    steps: int
+    unverified: tuple[tuple[str, int], ...] = ()
+
+
+def title(code: str) -> str:
+    """What a finding's code is called."""
+    return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
+
+
+@refusing_depth()
+def check(text: str) -> Checked:
+    """What a source text does wrong. LayoutError `bad_text` where it is longer than LONGEST characters, `too_deep`
+    where it is nested too deeply.
+
+    >>> check("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
+    'not_shifted'
+    """
+    made = bench(text, patience=PATIENCE, copied=False)
+    code = evaluate(code_of(text, text), PATIENCE)
+    built = builders.of_evaluation(code) if code else ()
+    maps = tensor_maps.of_evaluation(code) if code else ()
+    found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
+    refused = [Finding("ptxas_refuses", one.message, one.span) for one in statements.refused(text)]
+    told, open_ = _operands(text, made, {one.code for one in found}, Blame(text, made, built))
+    found += [*told, *refused]
+    open_ += _unread(made, built)
+    open_ += _unfinished(code)
+    doubted = {message for piece in made.pieces for message in piece.doubts}
+    doubts = (_of_pitfall(one) for builder in built for one in builder.doubts if one.message in doubted)
+    unique = {(one.code, one.span): one for one in reversed(found)}
+    return Checked(
+        tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))), tuple(dict.fromkeys(open_)),
+        tuple(dict.fromkeys(doubts)), _descriptors(made), len(maps),
+        *_verified(made.operands),
+    )  # fmt: skip
+
+
+def _verified(operands: Iterable[Operand]) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """(reads that were verified, reason → how many were not): against a storage that is a guess nothing is."""
+    verified, rest = 0, Counter[str]()
+    for one in operands:
+        reason = next((assumed.said for assumed in one.assumed), "")
+        for step in one.steps:
+            if step.verdict == "unknown":
+                rest[one.missing[0] if one.missing else "The text does not say enough."] += 1
+            elif reason:
+                rest[reason] += 1
+            else:
+                verified += 1
+        if one.left:
+            rest[one.missing[0] if one.missing else "The text does not say enough."] += one.left
+    return verified, tuple(rest.items())
+
+
+def _descriptors(made: Bench) -> int:
+    """The descriptors of a text; 64-bit constants without that name that nothing reads are masks and keys."""
+    read = {n for one in made.operands for n in (one.descriptor, *one.others)}
+    return sum(
+        piece.kind == "descriptor"
+        and (n in read or "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower())
+        for n, piece in enumerate(made.pieces)
+    )
+
+
+def _unfinished(code: Evaluation | None) -> Iterator[Open]:
+    """What the steps of a file did not suffice for."""
+    for name, at in code.unfinished if code else ():
+        what = f"{name} is" if name else "The lines outside all functions are"
+        yield Open(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
+    for one in code.unread if code else ():
+        yield Open(one.message, one.span)
+
+
+# mistakes of the code itself ------------------------------------------------------------------------------------------
+
+
+def _of_pitfall(one: Pitfall) -> Finding:
+    return Finding(one.code, one.message, one.span)
+
+
+def _pitfalls(text: str, built: Iterable[Builder]) -> Iterator[Finding]:
+    """C's pitfalls in what a descriptor is made of: one in another line of the file is no business of ours."""
+    for one in built:
+        lines = [_lines(text, span) for span in (one.span, *(s for spans in one.origins.values() for s in spans))]
+        start = one.origins.get("start_address", ())
+        for pitfall in one.warnings:
+            first, past = pitfall.span
+            if pitfall.span in start:  # of several places that make the start, the one that says most
+                told = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
+                yield Finding(pitfall.code, pitfall.message, max(told, key=lambda span: span[1] - span[0]))
+            elif any(low < past and first < high for low, high in lines):
+                yield _of_pitfall(pitfall)
+
+
+def _lines(text: str, span: Span) -> Span:
+    """A span, out to the ends of its lines."""
+    end = text.find("\n", span[1])
+    return text.rfind("\n", 0, span[0]) + 1, end if end >= 0 else len(text)
+
+
+# reads that are verified ----------------------------------------------------------------------------------------------
+
+
+def _operands(text: str, made: Bench, known: set[str], blame: Blame) -> tuple[list[Finding], list[Open]]:
+    found: list[tuple[Operand, Step, Span]] = []
+    open_: list[Open] = []
+    doubts = _Doubts(text, made)
+    for one in made.operands:
+        wrong = _each_place(one)
+        at = made.pieces[one.descriptor].spans[0]
+        if not wrong:
+            if one.verdict == "unknown":
+                why = (
+                    "nothing in the file says how it is stored." if one.storage is None
+                    else one.missing[0] if one.missing else "the file does not say enough."
+                )  # fmt: skip
+                open_.append(Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at))
+            continue
+        for step in wrong:
+            crossed = next((c.message for c in step.causes if c.code == "operands_exchanged"), "")
+            refused = one.storage is not None and bool(made.pieces[one.storage].notices)
+            if refused and step.causes and step.causes[0].code == "not_canonical":
+                continue  # the map is at fault, and is found
+            doubt = "" if crossed else doubts.of(one, step)
+            if crossed:
+                open_.append(Open(crossed, step.span))
+            elif doubt:
+                said = f"{one.name.upper()} of {one.instruction} would be read from the wrong place, but {doubt}"
+                open_.append(Open(said, step.span))
+            elif not (step.causes and _SAME.get(step.causes[0].code, step.causes[0].code) in known):
+                found.append((one, step, blame.of(one, step)))
+    places: dict[tuple[str, Span], list[tuple[Operand, Step]]] = {}
+    for one, step, span in found:
+        places.setdefault((step.causes[0].code if step.causes else "", span), []).append((one, step))
+    return [_mismatch(made, alike, span) for (_, span), alike in places.items()], open_
+
+
+def _each_place(one: Operand) -> list[Step]:
+    """The first wrong step of each place of the text that is at fault."""
+    out: dict[Span, Step] = {}
+    for step in one.wrong:
+        out.setdefault(step.span, step)
+    return list(out.values())[:MOST_PLACES]
+
+
+def _mismatch(made: Bench, alike: list[tuple[Operand, Step]], span: Span) -> Finding:
+    """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
+    one, wrong = alike[0]
+    cause = wrong.causes[0] if wrong.causes else None
+    turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
+    where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
+    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
+    lost = wrong.total - wrong.matched
+    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place." if lost else f"{where}."
+    head += f" So are those of {listed(list(others))}." if others and lost else ""
+    moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
+    fix = str(cause.fix) if cause and cause.fix and not moved else ""
+    message = f"{head} {cause.message}" if cause else head
+    names = {other.name for other, _ in alike}
+    assumed = tuple((a.key, a.value) for a in made.assumed if a.said and (not a.operands or names & set(a.operands)))
+    reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
+    return Finding(cause.code if cause else "other_bytes", message, span, fix, reads, assumed)
+
+
+class _Doubts:
+    """What mismatches rest on that the text does not say: other choices are tried, each once."""
+
+    def __init__(self, text: str, made: Bench) -> None:
+        self.text = text
+        self.made = made
+        code = evaluate(code_of(text, text), PATIENCE)
+        self.maps = sum(1 + one.alike for one in tensor_maps.named_maps(code)) if code else 0
+        self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
+
+    def of(self, one: Operand, wrong: Step) -> str:
+        """ "" where a mismatch stands whatever the text leaves open."""
+        made, name = self.made, one.name
+        if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
+            laid = sum(piece.kind == "layout" for piece in made.pieces)
+            if laid + self.maps < len({(o.name, o.instruction) for o in made.operands}):
+                return f"nothing says that {name.upper()} is stored as {one.stored_why}."
+        assumed = list(_assumed(made, one))
+        tried = assumed[:MOST_VARIED]
+        for key, value, why in (*tried, *_stores(made, one)):
+            if _mended(self, {key: value}, one, wrong):
+                return f"that rests on {why}."
+        if len(assumed) > MOST_VARIED:
+            return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
+        pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
+        for left, right in pairs[:MOST_PAIRS]:
+            if _mended(self, {left[0]: left[1], right[0]: right[1]}, one, wrong):
+                return f"that rests on {left[2]} and {right[2]}."
+        if len(pairs) > MOST_PAIRS:
+            return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
+        return ""
+
+    def again(self, chosen: dict[str, str]) -> Bench | None:
+        """The bench of the text with other choices; None where they are refused."""
+        check_deadline()
+        key = frozenset(chosen.items())
+        if key not in self.tried:
+            try:
+                self.tried[key] = bench(self.text, chosen, PATIENCE, copied=False, why=False)
+            except LayoutError:
+                self.tried[key] = None
+        return self.tried[key]
+
+
+def _mended(doubts: _Doubts, chosen: dict[str, str], one: Operand, wrong: Step) -> bool:
+    """Whether a mismatch goes with other choices of assumed values; of a panel, also whether it becomes another."""
+    again = doubts.again(chosen)
+    if again is None:
+        return False
+    same = _same(doubts.made, again, one)
+    left = _left(same, one, wrong) if same else None
+    panel = any(name.startswith("panel.") for name in chosen)
+    return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
+
+
+def _left(same: Operand, one: Operand, wrong: Step) -> Step | None:
+    """What is still wrong in another bench's operand: a step of the same place, or one that was right; None where the
+    other choices mend the place and break nothing.
+    """
+    if len(same.steps) != len(one.steps):
+        return same.first_wrong
+    pairs = zip(same.steps, one.steps, strict=True)
+    bad = (new for new, old in pairs if old.span == wrong.span or old.verdict != "mismatch")
+    return next((step for step in bad if step.verdict == "mismatch"), None)
+
+
+def _same(made: Bench, again: Bench, one: Operand) -> Operand | None:
+    """The operand of another bench of the same text that one is."""
+    at = made.operands.index(one)
+    if len(again.operands) == len(made.operands) and again.operands[at].name == one.name:
+        return again.operands[at]
+    return next((o for o in again.operands if o.name == one.name and o.descriptor == one.descriptor), None)
+
+
+def _assumed(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
+    """(key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
+    for assumed in made.assumed:
+        about = assumed.key.partition(".")[2]
+        if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != one.name:
+            continue
+        if assumed.key.startswith("at.") and about not in one.symbols:
+            continue
+        if assumed.operands and one.name not in assumed.operands:
+            continue
+        for value in _others(assumed):
+            yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
+
+
+def _stores(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
+    """The same of the map or layout that stores an operand, where nothing in the text names it."""
+    if one.storage is not None and "(it is named" not in one.stored_why:
+        for n, piece in enumerate(made.pieces):
+            if piece.kind in ("tensor_map", "layout") and n != one.storage:
+                yield f"storage.{one.name}", str(n), f"{one.stored_why}: the text has another"
+
+
+def _others(assumed: Assumed) -> tuple[str, ...]:
+    """Other values that an assumed one might have as well."""
+    if assumed.key.startswith("size."):  # of elements that an operand or memory may have
+        return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
+    if assumed.choices:
+        return tuple(choice for choice in assumed.choices if choice != assumed.value)
+    try:
+        value = int(assumed.value, 0)
+    except ValueError:
+        return ()
+    return (str(value + APART), hex(value + 128)) if assumed.key.startswith(("at.", "base.")) else (str(value + APART),)
+
+
+def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
+    """Descriptors that no instruction of the text reads, as far as it says."""
+    read = {n for one in made.operands for n in (one.descriptor, *one.others)}
+    same = [_built_so(made.pieces[n]) for n in read]  # the same word under another name: desc = m.raw
+    without = [
+        Open(f"{piece.title}: what it builds is not checked.", span)
+        for piece in made.pieces
+        if piece.kind == "descriptor" and not {"fields", "words"} & piece.facts.keys()
+        for span in piece.spans
+    ]
+    if without or not any(True for _ in built):
+        return without
+    return [
+        Open(f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
+             piece.spans[0])
+        for n, piece in enumerate(made.pieces)
+        if piece.kind == "descriptor" and n not in read and _built_so(piece) not in same
+    ]  # fmt: skip
+
+
+def _built_so(piece: Piece) -> tuple[object, ...]:
+    """What a piece's descriptor is made of; of one that is no code its title."""
+    facts = piece.facts
+    return (facts["format"], dict(facts["fields"]), facts["start"]) if "fields" in facts else (piece.title,)
