@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load mutants planted targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -14,7 +14,7 @@ NO_PICTURES := echo "PNG and PDF are not available here (glibc 2.35 or newer is 
 
 $(VENV)/.run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -c constraints.txt -e '.[pictures]' || { $(NO_PICTURES); $(PIP) install -c constraints.txt -e .; }
+	$(PIP) install -c constraints.txt -e '.[web,pictures]' || { $(NO_PICTURES); $(PIP) install -c constraints.txt -e '.[web]'; }
 	@touch $@
 
 # One installation has all that `make run` needs, too. pycute (in nvidia-cutlass) and ptxas (in nvidia-cuda-nvcc) are
@@ -57,7 +57,7 @@ lint: $(VENV)/.test  ## ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .
 
 types: $(VENV)/.test  ## mypy, strict
-	$(BIN)/mypy
+	$(BIN)/python -m tests.check_types
 
 hooks: $(VENV)/.test  ## have every commit checked first: ruff, its format, mypy, no long lines
 	$(BIN)/pre-commit install
@@ -80,12 +80,6 @@ bench-cxx: $(VENV)/.test compiler  ## C++ that builds descriptors, read and comp
 
 load: $(VENV)/.test  ## a server under load and under attack, on loopback; writes docs/benchmarks.md (minutes)
 	$(BIN)/python -m tests.bench.load
-
-mutants: $(VENV)/.test browser  ## plant faults, N=… in files="layouts app static …" (seed=… jobs=…), and count those the tests kill; writes docs/mutants.md
-	$(BIN)/python -m tests.mutants $(or $(files),layouts app) -n $(or $(N),300) --seed $(or $(seed),1) --jobs $(or $(jobs),2)
-
-planted: $(VENV)/.test browser compiler  ## plant every fault of tests/mutants/by_hand.toml, only="WORD…" some; writes docs/mutants.md (half an hour)
-	$(BIN)/python -m tests.mutants.by_hand $(only)
 
 targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/ptx/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep

@@ -66,6 +66,11 @@ def main() -> None:
             command(prog_name="lanescope")
     except LayoutError as error:
         _refuse(error)
+    except ModuleNotFoundError as error:
+        if (error.name or "lanescope").startswith("lanescope"):
+            raise
+        message = f"This command needs {error.name}, which is not installed."
+        _refuse(LayoutError("not_installed", message, "Install the server with it: pip install 'lanescope[web]'."))
     except OSError as error:
         named = f"'{error.filename}': " if error.filename else ""
         _refuse(

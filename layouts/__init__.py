@@ -8,18 +8,38 @@
 '(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)'
 """
 
-from lanescope.blackwell.bound import bind
-from lanescope.errors import LayoutError
-from lanescope.ptx.catalog import families, find, instructions
-from lanescope.ptx.pattern import Pattern
-from lanescope.render import notebook  # draws objects in Jupyter
-from lanescope.tiles.bulk import tma_copy
-from lanescope.tiles.copy import tiled_copy
-from lanescope.tiles.loop import feed
-from lanescope.tiles.mma import tiled_mma
-from lanescope.tiles.tv import tv
-from lanescope.triton.gluon import triton_layout
+from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lanescope.blackwell.bound import bind
+    from lanescope.errors import LayoutError
+    from lanescope.ptx.catalog import families, find, instructions
+    from lanescope.ptx.pattern import Pattern
+    from lanescope.tiles.bulk import tma_copy
+    from lanescope.tiles.copy import tiled_copy
+    from lanescope.tiles.loop import feed
+    from lanescope.tiles.mma import tiled_mma
+    from lanescope.tiles.tv import tv
+    from lanescope.triton.gluon import triton_layout
+
+# Loaded when they are asked for: `lanescope --help` must not wait for NumPy and the tables.
+_HOMES = {
+    "LayoutError": "errors",
+    "Pattern": "ptx.pattern",
+    "bind": "blackwell.bound",
+    "families": "ptx.catalog",
+    "feed": "tiles.loop",
+    "find": "ptx.catalog",
+    "instructions": "ptx.catalog",
+    "tiled_copy": "tiles.copy",
+    "tiled_mma": "tiles.mma",
+    "tma_copy": "tiles.bulk",
+    "triton_layout": "triton.gluon",
+    "tv": "tiles.tv",
+}
 __all__ = [
     "LayoutError",
     "Pattern",
@@ -28,10 +48,19 @@ __all__ = [
     "feed",
     "find",
     "instructions",
-    "notebook",
     "tiled_copy",
     "tiled_mma",
     "tma_copy",
     "triton_layout",
     "tv",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

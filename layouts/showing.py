@@ -1,13 +1,8 @@
 """How objects show themselves in a notebook: Jupyter asks for `_repr_svg_` and `_repr_html_`. What draws is known only
-to layouts/render/notebook.py, which fills PAINTERS.
+to layouts/render/notebook.py, which is loaded when a notebook asks.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {}  # (class, svg or html) → what draws one
 
 
 class Shown:
@@ -24,5 +19,7 @@ class Shown:
 
 def _painted(one: object, form: str) -> str | None:
     """The picture of an object; None where it has none, so that a notebook shows its text."""
+    from lanescope.render.notebook import PAINTERS
+
     painter = PAINTERS.get((type(one).__qualname__, form))
     return painter(one) if painter else None

@@ -54,7 +54,7 @@ class Rows(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name not in ADDED:
             return None
-        file = str(ROOT.joinpath(*name.split(".")).with_suffix(".py"))
+        file = str(ROOT.joinpath("layouts", *name.split(".")[1:]).with_suffix(".py"))
         return importlib.util.spec_from_file_location(name, file, loader=Longer(name, file))
 
 

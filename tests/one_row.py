@@ -43,7 +43,7 @@ PRODUCT = Family(
 def rows() -> None:
     """The test's own table: all that is added."""
     table.TABLES = (*table.TABLES, types.SimpleNamespace(FAMILIES=[LOAD, PRODUCT]))  # type: ignore[assignment]
-    importlib.reload(catalog)  # `import layouts` has read the tables already
+    importlib.reload(catalog)  # `import lanescope` has read the tables already
     for row in (LOAD, PRODUCT):  # what `make targets` writes
         catalog._assembled()[1].update({i.ptx: catalog.Assembled(("sm_100a",), "8.6") for i in row.instructions()})
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import layouts
+import lanescope
 from lanescope.app.home import facts
 from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from tests.client import Client
 
-EVIDENCE = Path(layouts.__file__).parent / "evidence"
+EVIDENCE = Path(lanescope.__file__).parent / "evidence"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_its_figures_are_those_of_the_files(client: Client) -> None:
     shown = [int(n.replace(",", "")) for n in re.findall(r"<b>([\d,]+)</b>", text)]
     assert shown == [len(forms), reads, len(catalog.instructions()), waiting]
     assert "H100 and H200" in text and "ptxas 13.0" in text
-    assert f"Descriptors: {reads} on" in (Path(layouts.__file__).parents[1] / "README.md").read_text()
+    assert f"Descriptors: {reads} on" in (Path(lanescope.__file__).parents[1] / "README.md").read_text()
     assert " every NVIDIA" not in text  # tcgen05 has no page, and some forms have not run
 
 

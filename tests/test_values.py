@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
-import layouts
+import lanescope
 
 STATE = {
     "Frame",
@@ -34,7 +34,7 @@ OPEN = {"Family", "Side", "Described"}  # rows with defaults of their own; bases
 
 
 def types() -> Iterator[type]:
-    for found in pkgutil.walk_packages(layouts.__path__, "layouts."):
+    for found in pkgutil.walk_packages(lanescope.__path__, "lanescope."):
         module = importlib.import_module(found.name)
         yield from (
             kind
@@ -60,9 +60,9 @@ def test_a_value_does_not_change() -> None:
 
 def test_arrays_that_are_shared_cannot_be_written() -> None:
     """What is computed once and given to everybody: a caller that changed it would change it for all."""
-    instruction = layouts.find("mma.m16n8k16.row.col.f32.f16.f16.f32")
-    tiled = layouts.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
-    copied = layouts.tiled_copy("cp.async", tile=(64, 64), bits=128, element_bits=16, thr_layout="(16,8):(8,1)",
+    instruction = lanescope.find("mma.m16n8k16.row.col.f32.f16.f16.f32")
+    tiled = lanescope.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
+    copied = lanescope.tiled_copy("cp.async", tile=(64, 64), bits=128, element_bits=16, thr_layout="(16,8):(8,1)",
                                 val_layout="(1,8)")  # fmt: skip
     shared = [
         array

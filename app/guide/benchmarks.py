@@ -11,12 +11,12 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
-from lanescope.app.guide.index import HERE
+from lanescope.app.guide.index import DOCS
 from lanescope.render.palette import wheel
 
 SLUG, TITLE, GROUP = "benchmarks", "Benchmarks", "What stands behind it"
 LEAD = "How fast Lanescope draws, answers and reads, and how much it sends, beside what was promised."
-PAGE = next(path for path in (HERE / "benchmarks.md", HERE.parents[1] / "docs" / "benchmarks.md") if path.is_file())
+PAGE = DOCS / "benchmarks.md"
 Table = list[list[str]]
 
 # What an amount's unit measures: unit → (chart, amounts of the chart's unit that one of it is).

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-GUIDE = next(
-    path for path in (HERE / "pages", HERE.parents[1] / "docs" / "guide") if path.is_dir()
-)  # in a wheel, in a checkout
+from lanescope.app.kit.assets import folder
+
+DOCS = folder("docs")
+GUIDE = DOCS / "guide"
 
 
 @dataclass(frozen=True, slots=True)

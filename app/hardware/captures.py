@@ -29,7 +29,6 @@ from lanescope.ptx.dtypes import dtype
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.capture_header import header
 
-ROOTS = (Path(__file__).resolve().parents[1] / "examples", Path(__file__).resolve().parents[2] / "examples")
 MISTAKES = 5  # that every example can plant
 BUFFER = 8 << 20
 TIMED = 200  # launches that a cost is measured on
@@ -110,7 +109,8 @@ def needs() -> Instruction:
 
 def folder() -> Path:
     """Where the examples lie; LayoutError where they were not installed."""
-    found = next((path for path in ROOTS if path.is_dir()), None)
+    app = Path(__file__).parents[1]
+    found = next((path for path in (app / "examples", app.parent / "examples") if path.is_dir()), None)
     if found is None:
         raise LayoutError("no_examples", "The examples are not installed.", "Run this in the repository.")
     return found

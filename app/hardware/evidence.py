@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import lanescope
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
-FOLDER = Path(__file__).resolve().parents[2] / "layouts" / "evidence"
+FOLDER = Path(lanescope.__file__).parent / "evidence"
 METHODS = {
     "mma": "random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy exactly",
     "fragment": (

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+import lanescope
 from lanescope.app.hardware import pieces, runs
 from lanescope.errors import LayoutError
 from lanescope.reading import choice, keys, shown
@@ -40,12 +41,12 @@ JOBS = {"run": Kind(runs.check, 20.0), pieces.KIND: Kind(pieces.check, 900.0)}
 @lru_cache(maxsize=1)
 def program() -> str:
     """Which Lanescope this is: its version and a digest of the code that decides what a run says."""
-    here = Path(__file__).resolve().parents[1]
-    layouts = next(path for path in (here.parent / "layouts", here / "layouts") if path.is_dir())
     digest = hashlib.sha256()
-    for folder, kinds in ((here / "gpu", ("*.py",)), (layouts, ("*.py", "table/*.json"))):
-        for path in sorted(path for kind in kinds for path in folder.rglob(kind)):
-            digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    engine, here = Path(lanescope.__file__).parent, Path(__file__).parent
+    code = [path for folder in (engine, here) for kind in ("*.py", "table/*.json") for path in folder.rglob(kind)]
+    for path in sorted(code):
+        if here in path.parents or engine / "app" not in path.parents:  # a wheel has app/ inside
+            digest.update(path.name.encode() + path.read_bytes())
     return f"{importlib.metadata.version('lanescope')} (code {digest.hexdigest()[:10]})"
 
 

@@ -16,14 +16,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]
-ROOT = Path(__file__).resolve().parents[2]
 JOB_SECONDS, START_SECONDS, QUEUE, RECENT = 20.0, 60.0, 16, 50
 LONGEST_ANSWER = 64 << 20
 
@@ -59,7 +57,7 @@ class Worker:
     """One child process and its two pipes."""
 
     def __init__(self, argv: Sequence[str], start_seconds: float = START_SECONDS) -> None:
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, bufsize=0)
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._held = b""
         try:
             self.hello = self._answer(time.monotonic() + start_seconds, "start", start_seconds)

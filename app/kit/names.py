@@ -16,6 +16,11 @@ from lanescope.shared.banks import ACCESSES, REACHES
 from lanescope.shared.swizzle import NAMES
 from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
+try:
+    from typing_extensions import TypeAliasType
+except ImportError:  # the command line without the extra `web` makes no document
+    TypeAliasType = None  # type: ignore[assignment]
+
 
 def words(name: str, known: Iterable[str], says: str) -> Any:
     """An enumeration under its own name in the document; its members are a table's words, so no checker
@@ -29,7 +34,8 @@ def words(name: str, known: Iterable[str], says: str) -> Any:
 
 def hex_text(name: str, pattern: str, says: str, *examples: str) -> Any:
     """Text of hex digits under its own name in the document."""
-    return TypeAliasType(name, Annotated[str, Says(says, examples, {"pattern": pattern})])
+    text = Annotated[str, Says(says, examples, {"pattern": pattern})]
+    return TypeAliasType(name, text) if TypeAliasType else text
 
 
 def known_types() -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def products(m: int, n: int, k: int) -> tuple[Instruction, ...]:
 
 @lru_cache(maxsize=1)
 def _assembled() -> tuple[dict[str, str], dict[str, Assembled]]:
-    data = json.loads((files("layouts") / "table" / "targets.json").read_text())
+    data = json.loads((files("lanescope.ptx.table") / "targets.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
     return data["meta"], {ptx: Assembled(sets[which], version) for ptx, (which, version) in data["variants"].items()}
 
@@ -97,7 +97,7 @@ class Compiled:
 @lru_cache(maxsize=1)
 def compiled() -> dict[str, tuple[Compiled, ...]]:
     """The SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
-    data = json.loads((files("layouts") / "table" / "sass.json").read_text())
+    data = json.loads((files("lanescope.ptx.table") / "sass.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
     found = {
         ptx: tuple(Compiled(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
@@ -146,7 +146,7 @@ def evidence_files() -> tuple[dict[str, Any], ...]:
     """Every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}}, "descriptors",
     "banks"}.
     """
-    folder = files("layouts") / "evidence"
+    folder = files("lanescope") / "evidence"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")) if folder.is_dir() else []
     return tuple(json.loads((folder / name).read_text()) for name in names)
 

@@ -1,14 +1,13 @@
-"""What a notebook shows of the engine's objects: a painter a class, entered in layouts/showing.py.
+"""What a notebook shows of the engine's objects: a painter a class (layouts/showing.py asks for it).
 
-Each loads the drawing when something is drawn, so that `import layouts` stays quick.
+Each loads the drawing when something is drawn, so that a first picture stays quick.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING
-
-from lanescope.showing import PAINTERS
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lanescope.cute.layout import CuteLayout
@@ -122,7 +121,7 @@ def _conversion(one: Conversion) -> str:
     return _told(one.way in ("same", "registers"), WAYS[one.way], *lines)
 
 
-PAINTERS |= {
+PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {  # (class, svg or html) → what draws one
     ("Operand", "svg"): _operand, ("Instruction", "svg"): _instruction, ("CuteLayout", "svg"): _layout,
     ("Tile", "svg"): _tile, ("Descriptor", "svg"): _descriptor, ("TiledCopy", "html"): _copy,
     ("Verdict", "html"): _verdict, ("Chain", "html"): _chain, ("Cost", "html"): _cost,

@@ -23,7 +23,7 @@ from pathlib import Path
 from tests.ptxas.assembler import Line, accepted, assemble, version
 from tests.ptxas.sweep import NEWEST, SWEEPS
 
-TABLE = Path(__file__).parents[2] / "layouts" / "table"
+TABLE = Path(__file__).parents[2] / "layouts" / "ptx" / "table"
 OUTPUT = TABLE / "sass.json"
 CHUNK = 48  # entries of one cubin
 _KERNEL = re.compile(r"^\.text\.k(\d+):", re.M)

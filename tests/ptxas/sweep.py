@@ -20,7 +20,7 @@ from tests.ptxas.assembler import Line, accepted, emits_code, version
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
 VERSIONS = ("6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0").split()
 NEWEST = VERSIONS[-1]
-OUTPUT = Path(__file__).parents[2] / "layouts" / "table" / "targets.json"
+OUTPUT = Path(__file__).parents[2] / "layouts" / "ptx" / "table" / "targets.json"
 
 
 def undocumented(ptx: str) -> str:

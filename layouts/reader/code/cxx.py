@@ -8,18 +8,19 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
-
-import tree_sitter
-import tree_sitter_cuda
+from typing import TYPE_CHECKING
 
 from lanescope.cxx.integers import BOOL
 from lanescope.deadline import check_deadline, reading_at
 from lanescope.reader.code import topmost, tree
 from lanescope.reader.code.cxx_expressions import RECORDS, Expressions
 from lanescope.reader.code.inline_ptx import string
-from lanescope.reader.code.nodes import MOST_DEPTH
+from lanescope.reader.code.nodes import MOST_DEPTH, parser_installed
 from lanescope.reader.code.source import Source
 from lanescope.reader.code.word import Span
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text …
 PART = 4000  # characters of the declarations that are parsed together where a whole text takes too much
@@ -41,6 +42,10 @@ _CONTROL = re.compile(
 
 @cache
 def _language() -> tree_sitter.Language:
+    with parser_installed():
+        import tree_sitter
+        import tree_sitter_cuda
+
     return tree_sitter.Language(tree_sitter_cuda.language())
 
 
@@ -52,6 +57,8 @@ def parse_bounded(
     Each call has a parser of its own (a microsecond): the callbacks below let other threads run, and two threads in one
     parser end the process.
     """
+    import tree_sitter
+
     parser = tree_sitter.Parser(language)
     if ranges:
         parser.included_ranges = list(ranges)
@@ -117,6 +124,8 @@ def read_parts(source: Source) -> tuple[tuple[tree.Statement, ...], tuple[Span, 
 
 
 def _range(start: int, end: int) -> tree_sitter.Range:
+    import tree_sitter
+
     return tree_sitter.Range((0, start), (0, end), start, end)
 
 
@@ -668,7 +677,7 @@ def _has_label(node: tree_sitter.Node, deep: int = 0) -> bool:
     )
 
 
-_Reader = Callable[[Lowering, tree_sitter.Node, Heads], Iterator[tree.Statement]]
+_Reader = Callable[[Lowering, "tree_sitter.Node", Heads], Iterator[tree.Statement]]
 _STATEMENTS: dict[str, _Reader] = {
     "template_declaration": Lowering._template,
     "namespace_definition": Lowering._namespace,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
-
-import tree_sitter
+from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, INT, ULONG, character, literal, type_named
 from lanescope.reader.code import tree
 from lanescope.reader.code.nodes import Nodes, Readers
 from lanescope.reader.code.source import Source
 from lanescope.reader.code.word import Span
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 RECORDS = ("struct_specifier", "union_specifier", "class_specifier")
 _REAL = re.compile(r"(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?[fFlL]?")

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-import tree_sitter
-
+from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
 from lanescope.reader.code.word import Span
 
+if TYPE_CHECKING:
+    import tree_sitter
+
 MOST_DEPTH = 80
-Readers = Mapping[str, Callable[[Any, tree_sitter.Node], tree.Expression]]
+Readers = Mapping[str, Callable[[Any, "tree_sitter.Node"], tree.Expression]]
+
+
+@contextmanager
+def parser_installed() -> Iterator[None]:
+    """Turn a missing tree-sitter, imported inside, into LayoutError `no_parser`."""
+    try:
+        yield
+    except ImportError:
+        raise LayoutError(
+            "no_parser",
+            "Code is read with tree-sitter, which is not installed.",
+            "Install tree-sitter, tree-sitter-cuda and tree-sitter-python; everything else works without them.",
+        ) from None
 
 
 class Nodes(ABC):

@@ -6,20 +6,25 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from textwrap import dedent
-
-import tree_sitter
-import tree_sitter_python
+from typing import TYPE_CHECKING
 
 from lanescope.cxx.integers import PYTHON
 from lanescope.reader.code import tree
 from lanescope.reader.code.cxx import parse_bounded
-from lanescope.reader.code.nodes import MOST_DEPTH, Nodes, Readers
+from lanescope.reader.code.nodes import MOST_DEPTH, Nodes, Readers, parser_installed
 from lanescope.reader.code.source import plain
 from lanescope.reader.code.word import Span
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 
 @cache
 def _language() -> tree_sitter.Language:
+    with parser_installed():
+        import tree_sitter
+        import tree_sitter_python
+
     return tree_sitter.Language(tree_sitter_python.language())
 
 

@@ -1,0 +1,153 @@
+"""The wheel: one package, which works in any folder, with or without the server."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests import shipped
+from tests.shipped import ROOT
+
+MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
+COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
+
+
+def run(command: list[str], path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder with another on Python's path."""
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def without(*modules: str) -> str:
+    """Lines of Python after which these modules cannot be imported."""
+    return f"import sys; sys.modules |= dict.fromkeys({modules!r})\n"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shipped.build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel unpacked."""
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Somebody's project, which has modules called app and layouts."""
+    (tmp_path / "layouts").mkdir()
+    (tmp_path / "layouts" / "__init__.py").write_text("raise SystemExit('the layouts of the project')\n")
+    (tmp_path / "app.py").write_text("raise SystemExit('the app of the project')\n")
+    return tmp_path
+
+
+def test_a_wheel_holds_one_package_and_all_its_data(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        names = set(opened.namelist())
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"lanescope"}
+    here = {"static": "static", "templates": "templates", "examples": "examples", "docs/guide": "docs/guide"}
+    for folder, inside in here.items():
+        for path in shipped.tracked(folder):
+            assert path.replace(folder, f"lanescope/app/{inside}", 1) in names
+    for path in shipped.tracked("layouts"):
+        assert path.replace("layouts", "lanescope", 1) in names
+    for path in shipped.tracked("app"):
+        assert f"lanescope/{path}" in names
+
+
+def test_it_is_imported_beside_other_modules_called_app_and_layouts(installed: Path, project: Path) -> None:
+    program = f"from lanescope import find, tiled_mma, capture; print(find({MMA!r}).operand('a').owner(11, 2))"
+    ran = run([sys.executable, "-c", program], installed, project)
+    assert (ran.returncode, ran.stdout) == (0, "[(13, 2)]\n"), ran.stderr
+
+
+def test_the_command_works_beside_other_modules_called_app_and_layouts(installed: Path, project: Path) -> None:
+    ran = run([*COMMAND, "show", MMA, "a", "--at", "11,2", "--json"], installed, project)
+    assert ran.returncode == 0, ran.stderr
+    owner = json.loads(ran.stdout)["owners"][0]
+    assert (owner["thread"], owner["value"]) == (13, 2)
+
+
+def test_the_engine_works_without_the_parser_of_code(installed: Path, project: Path) -> None:
+    program = f"""
+from lanescope import find, reader, tiled_mma
+find({MMA!r}).operand("a").rows
+tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
+assert reader.read("{MMA}").found[0].kind == "instruction"
+print(reader.read("uint64_t desc = 0; desc |= 1ull << 62; return desc;").refused[0].code)
+"""
+    ran = run([sys.executable, "-c", without("tree_sitter", "tree_sitter_cuda", "tree_sitter_python") + program],
+              installed, project)  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (0, "no_parser\n"), ran.stderr
+
+
+def test_pip_installs_the_command_without_the_server(
+    wheel: Path, tmp_path_factory: pytest.TempPathFactory, project: Path
+) -> None:
+    """In an empty environment. `serve` says which extra it needs."""
+    tmp_path = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
+    bin = tmp_path / "env" / "bin"
+    subprocess.run(
+        [bin / "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel], check=True, capture_output=True
+    )
+    for name in ("app", "layouts"):
+        ran = subprocess.run([bin / "python", "-c", f"import {name}"], cwd=tmp_path, capture_output=True, text=True)
+        assert f"No module named '{name}'" in ran.stderr
+    shown = subprocess.run([bin / "lanescope", "show", MMA, "a"], cwd=project, capture_output=True, text=True)
+    assert shown.returncode == 0 and "A[15,15]" in shown.stdout, shown.stderr
+    drawn = [bin / "lanescope", "diagram", MMA, "a", "-o", "a.svg"]
+    assert subprocess.run(drawn, cwd=project, capture_output=True, check=False).returncode == 0
+    served = subprocess.run([bin / "lanescope", "serve"], cwd=project, capture_output=True, text=True, check=False)
+    assert served.returncode == 2 and "lanescope[web]" in served.stderr
+
+
+def test_the_server_of_the_wheel_serves(installed: Path, project: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    server = subprocess.Popen([*COMMAND, "serve", "--port", str(port)], cwd=project, env=environment)
+    try:
+        answers = {path: fetch(port, path) for path in PATHS}
+    finally:
+        server.terminate()
+        server.wait(30)
+    assert {status for status, _ in answers.values()} == {200}, answers
+
+
+PATHS = ("/readyz", "/", f"/i/{MMA}", "/static/instruction/page.js", "/palette.css", "/guide/ldmatrix", "/gallery")
+
+
+def fetch(port: int, path: str, seconds: float = 60.0) -> tuple[int, bytes]:
+    """Return status and body of an address of a server that may still be starting."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=seconds) as answer:
+                return answer.status, answer.read()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def test_the_layers_hold(installed: Path) -> None:
+    """The contracts of pyproject.toml, asked of the package as it is installed."""
+    lint = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", ROOT / "pyproject.toml"]
+    ran = run([str(part) for part in lint], installed, installed)
+    assert ran.returncode == 0, ran.stdout
