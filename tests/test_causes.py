@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
+import lanescope
 from lanescope.descriptor import causes
-from tests.held import FOLDER
+from tests.test_diagnosis import examples, told_of
 
-SOURCES = "".join(path.read_text() for path in Path(causes.__file__).parent.rglob("*.py") if path.name != "causes.py")
+ENGINE = Path(lanescope.__file__).parent
+SOURCES = "".join(path.read_text() for path in ENGINE.rglob("*.py") if path.name != "causes.py")
 
 
-def test_every_code_of_the_golden_diagnoses_has_a_title() -> None:
-    named = set()
-    for path in FOLDER.glob("diagnoses*.txt"):
-        named |= set(re.findall(r"^    ([a-z_0-9]+): ", path.read_text(), re.M))
+def test_every_cause_that_is_named_has_a_title() -> None:
+    named = {diagnosis.code for name in examples() for diagnosis in told_of(name).diagnoses}
     assert len(named) > 25 and named <= causes.TITLES.keys(), named - causes.TITLES.keys()
 
 

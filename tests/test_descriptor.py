@@ -22,10 +22,7 @@ from lanescope.errors import LayoutError
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Swizzle, mode
 from lanescope.shared.tiling import Tile
-from tests.held import holding
 from tests.test_verify import GOOD, NONE, canonical, right
-
-held_answers = holding("reads_many reads encode desc.outside desc.bank_ways desc.warnings desc.inert slices.k_steps")
 
 CASES = json.loads(
     gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes())
@@ -408,3 +405,14 @@ def test_a_word_has_64_bits(word: Any) -> None:
     with pytest.raises(LayoutError, match=r"^word is .* An integer from 0 to 2") as refused:
         Descriptor(word)
     assert (refused.value.code, refused.value.field) == ("bad_word", "word")
+
+
+def test_reads_end_where_shared_memory_ends() -> None:
+    """The last byte of shared memory may be read, the one after is told."""
+    view = View(64, 16, 16, "K")
+    size = int(desc.reads(encode(0, 128, 256, 0, "none"), view).max()) + 2
+    last = encode((desc.SHARED_END - size) // 16 * 16, 128, 256, 0, "none")
+    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and desc.outside(last, view) == []
+    beyond = encode(last.start_address + 16, 128, 256, 0, "none")
+    (told,) = desc.outside(beyond, view)
+    assert told.code == "reads_beyond_shared" and told.message.startswith("8 of 1024 ")
