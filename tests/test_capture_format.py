@@ -16,10 +16,6 @@ from lanescope.capture.form import HEADER, HEADER_BYTES, HEADER_TYPE, RECORD, RE
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode
 from lanescope.ptx.dtypes import dtype
-from tests.doors import answered, kept
-from tests.held import holding
-
-held_answers = holding("capture.read capture.write capture.empty capture.fill")
 
 RNG = np.random.default_rng(3)
 WGMMA = Record(
@@ -130,74 +126,80 @@ def test_structs_have_no_holes() -> None:
     assert HEADER_BYTES == 64 and RECORD_BYTES == 96
 
 
-def test_bounds() -> None:
-    """Every field of a file that has a bound, at the bound and one beyond, and buffers and fills at theirs."""
-    lines: list[str] = []
-    for row, values in (
-        ("version", (0, 1, 2)), ("header_bytes", (63, 64, 65)), ("records", (0, 1, 2, 3, 4)), ("dropped", (0, 1)),
-        ("skipped", (0, 1)), ("capacity", (0, 64, 1 << 30)), ("used", (64, 160, 1 << 20, 1 << 31)),
-    ):  # fmt: skip
-        for value in values:
-            raw = changed(row, value, 0, HEADER_TYPE)
-            lines += answered(f"{row} {value}", lambda raw=raw: capture.read(raw), lambda raw=raw: form.extent(raw))
+@pytest.mark.parametrize(("row", "wrong"), [("version", 0), ("version", 2), ("header_bytes", 63), ("header_bytes", 65)])
+def test_a_header_of_another_program_is_refused(row: str, wrong: int) -> None:
+    assert "version" in refused(changed(row, wrong, 0, HEADER_TYPE))
+
+
+def test_the_extent_is_what_was_used_of_the_capacity() -> None:
+    size = len(capture.write(WHOLE))
+    assert form.extent(changed("capacity", 1 << 30, 0, HEADER_TYPE)) == size
+    assert form.extent(changed("capacity", 64, 0, HEADER_TYPE)) == 64
+    assert form.extent(changed("used", 160, 0, HEADER_TYPE)) == 160
     head = np.frombuffer(capture.write(WHOLE)[:HEADER_BYTES], HEADER_TYPE).copy()
-    for used, capacity in ((form.MOST_FILE, 1 << 40), (form.MOST_FILE + 1, 1 << 40), (1 << 40, form.MOST_FILE)):
-        head["used"], head["capacity"] = used, capacity
-        lines += answered(f"extent {used} {capacity}", lambda head=head: form.extent(head.tobytes()))
-    for more in (
-        *({"text": "x" * (form.MOST_TEXT - 3 - n)} for n in (0, 1, -1)),
-        *({"window": np.zeros(form.MOST_WINDOW + n, np.uint8)} for n in (0, 1)),
-        *({"registers": {one: np.ones((32, n), np.uint32)}} for one in "abcd" for n in (1, 256, 257)),
-        *({"addresses": np.arange(n, dtype=np.uint32)} for n in (32, 16)),
-        *({"label": text} for text in ("A\0B", "ä")),
+    head["used"], head["capacity"] = form.MOST_FILE, 1 << 40
+    assert form.extent(head.tobytes()) == form.MOST_FILE
+    head["used"] = form.MOST_FILE + 1
+    with pytest.raises(LayoutError):
+        form.extent(head.tobytes())
+
+
+def test_fewer_records_than_were_written_are_the_first_ones() -> None:
+    for count in range(4):
+        assert len(capture.read(changed("records", count, 0, HEADER_TYPE)).records) == count
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "x" * (form.MOST_TEXT - 3)}, {"window": np.zeros(form.MOST_WINDOW, np.uint8)}, {"label": "ä"},
+        *({"registers": {name: np.ones((32, n), np.uint32)}} for name in "abcd" for n in (1, 256)),
+        {"addresses": np.arange(32, dtype=np.uint32)},
         *({"slice": {name: n}} for name in "mnk" for n in (0, 7)),
-        *({"immediates": {name: n}} for name in ("scale_a", "scale_b", "trans_a", "trans_b") for n in (-1, 1, -127)),
-    ):
-        one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **more})
-        asked = {key: value if isinstance(value, dict | str) else len(value) for key, value in more.items()}
-        asked |= {"registers": {key: value.shape for key, value in one.registers.items()}}
-        lines += answered(
-            {key: value if key != "text" else len(str(value)) for key, value in asked.items()},
-            lambda one=one: capture.read(capture.write(Capture((one,)))),
-        )
-    for number, kind in ((0, "no"), (1, "wgmma"), (2, "ldmatrix"), (3, "mma"), (4, "fragment"), (5, "no")):
-        raw = changed("kind", number, HEADER_BYTES, RECORD_TYPE)
-        lines += answered(f"kind {kind}", lambda raw=raw: capture.read(raw))
-    for cut in (
-        0,
-        1,
-        8,
-        20,
-        HEADER_BYTES,
-        HEADER_BYTES + 1,
-        HEADER_BYTES + RECORD_BYTES,
-        len(capture.write(WHOLE)) - 1,
-    ):
-        raw = capture.write(WHOLE)[:cut]
-        lines += answered(f"cut at {cut}", lambda raw=raw: capture.read(raw))
-    for size, blocks in (
-        *((n, (0, 0)) for n in (159, 160, 161, 175, 1023, 4096)), ((1 << 30) + 1, (0, 0)), (4096, (0, (1 << 32) - 1)),
-        (4096, (0, 1 << 32)), (4096, (-1, 0)), (4096, (3, 3)), (4096, (4, 3)),
+        *({"immediates": {name: n}} for name in ("scale_a", "scale_b", "trans_a", "trans_b") for n in (-127, -1, 1)),
+    ],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_a_record_at_its_bounds_is_read_as_it_was_written(change: dict) -> None:
+    one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **change})
+    (found,) = capture.read(capture.write(Capture((one,)))).records
+    assert same(found, one)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "x" * (form.MOST_TEXT - 2)}, {"window": np.zeros(form.MOST_WINDOW + 1, np.uint8)}, {"label": "A\0B"},
+        *({"registers": {name: np.ones((32, 257), np.uint32)}} for name in "abcd"),
+    ],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_a_record_beyond_its_bounds_is_damaged(change: dict) -> None:
+    one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **change})
+    assert "damaged" in refused(capture.write(Capture((one,))))
+
+
+@pytest.mark.parametrize(("number", "kind"), [(1, "wgmma"), (2, "ldmatrix"), (3, "mma"), (4, "fragment")])
+def test_kinds_are_numbered(number: int, kind: str) -> None:
+    assert capture.read(changed("kind", number, HEADER_BYTES, RECORD_TYPE)).records[0].kind == kind
+    assert "damaged" in refused(changed("kind", 0, HEADER_BYTES, RECORD_TYPE))
+
+
+def test_an_empty_buffer_has_whole_grains_and_says_which_blocks_record() -> None:
+    assert [capture.empty(size).size for size in (160, 161, 175, 1023, 4096)] == [160, 160, 160, 1008, 4096]
+    head = capture.empty(4096, (3, 5))[:HEADER_BYTES].view(HEADER_TYPE)[0]
+    assert (head["block_first"], head["block_last"], head["used"], head["capacity"]) == (3, 5, HEADER_BYTES, 4096)
+    assert capture.read(capture.empty(4096, (0, (1 << 32) - 1))).records == ()
+    for size, blocks, field in (
+        (159, (0, 0), "size"), ((1 << 30) + 1, (0, 0), "size"), (4096, (0, 1 << 32), "blocks"),
+        (4096, (-1, 0), "blocks"), (4096, (4, 3), "blocks"),
     ):  # fmt: skip
-        lines += answered(f"empty {size} {blocks}", lambda a=size, b=blocks: capture.empty(a, b))
-    for name in (*fill.TYPES, "f64", "x" * 50):
-        for part in (0, 1, 2, 3):
-            lines += answered(f"fill {name} {part}", lambda a=name, b=part: capture.fill((3, 5), a, "a", b))
-        lines += answered(f"periods {name}", lambda name=name: [fill.periods(name), fill.periods(name, True)])
-    for shape in ((0, 1), (1, 0), (1, 1), (1 << 14, (1 << 14) + 1)):
-        lines += answered(f"fill {shape}", lambda shape=shape: capture.fill(shape, "f16"))
-    lines += answered("fill of c", lambda: capture.fill((1, 1), "f16", "c"))
-    for name, part in (("f16", 1), ("bf16", 1), ("tf32", 1), ("e4m3", 2), ("u8", 1)):
-        mn, k = np.array([0, 1, 239, 240, 241])[:, None], np.array([0, 126, 127, 128, 507, 508, 1015, 1016])[None]
-        for old in (False, True):
-            lines += answered(
-                f"codes {name} {old}", lambda a=(mn, k, name, "b", part, old): fill.codes(*a)
-            )  # fmt: skip
-    kept("asked_captures", lines)
+        with pytest.raises(LayoutError) as error:
+            capture.empty(size, blocks)
+        assert error.value.field == field
 
 
-def test_matrices_that_are_given() -> None:
-    """Arrays of every kind, shape and type, and tensors as other libraries hand them."""
+def test_tensors_of_other_libraries_are_brought_to_the_host() -> None:
 
     class Cupy:
         __cuda_array_interface__ = ()
@@ -230,34 +232,57 @@ def test_matrices_that_are_given() -> None:
     assert [matrices.on_host(one) for one in (Cupy(), Torch(True), Torch(False), Grad(True), Grad(False), 3)] == [
         *("got", "its numbers", "its numbers", "its numbers", "its numbers", 3)
     ]
-    half = np.arange(512, dtype=np.float16).reshape(16, 32)
-    lines: list[str] = []
-    for name, a, b, nk, kept_of in (
-        ("f16", half, half.T, False, 1), ("f16", half, half, False, 1), ("f16", half, half, True, 1),
-        ("f16", half, half[:, :16], False, 1), ("f16", half, half[:, :16], True, 1),
-        ("f16", half[:, :16], half, True, 2), ("f16", half, half, True, 2),
-        ("f16", half[0], half, False, 1), ("f16", half[:0], half, False, 1),
-        ("f16", 3, half, False, 1), ("f16", half, "text", False, 1), ("f16", half.astype(complex), half, False, 1),
-        ("s8", half.astype(np.uint8), half.T.astype(np.int8), False, 1), ("bf16", half, half.T, False, 1),
-        ("tf32", half.astype(np.float32), half.T.astype(np.float32), False, 1), ("s4", half % 7, half.T % 7, False, 1),
-        ("e4m3", half % 8, half.T % 8, False, 1), ("u8", half.astype(np.uint8), half.T.astype(np.uint8), False, 1),
-        ("f16", np.broadcast_to(half[:1, :1], ((1 << 12) + 1, 1 << 12)), half, False, 1),
-    ):  # fmt: skip
-        notes: list[str] = []
 
-        def known(name: str = name, a: object = a, b: object = b, more: tuple = (nk, notes, (), kept_of)) -> object:
-            return list(matrices.known_of((name, name), [[]], a, b, *more).values())
 
-        lines += answered(f"{name} {np.shape(a)} {np.shape(b)} {nk} {kept_of}", known, lambda notes=notes: notes)
-    for pair in (("f16", "f16"), ("e4m3", "e5m2"), ("s8", "u8"), ("f16", "s8"), ("f64", "f64")):
-        for count in (1, 2):
-            notes = []
-            lines += answered(
-                f"fills {pair} {count}",
-                lambda a=(pair, [[]] * count, None, None, False, notes): matrices.known_of(*a),
-                lambda notes=notes: notes,
-            )
-    kept("asked_matrices", lines)
+HALF = np.arange(512, dtype=np.float16).reshape(16, 32)
+
+
+def known(
+    name: str, a: object, b: object, nk: bool = False, stored: int = 1
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """The codes [mn][k] of A and of B, and the notes."""
+    notes: list[str] = []
+    found = matrices.known_of((name, name), [[]], a, b, nk, notes, (), stored)
+    return found["a"].codes[0], found["b"].codes[0], notes
+
+
+def test_a_and_b_are_kept_along_k() -> None:
+    """A as (m, k), B turned from (k, n); (n, k) where it is said, or where nothing else fits."""
+    bits = HALF.view(np.uint16)
+    for b, nk, noted in ((HALF.T, False, 0), (HALF, True, 0), (HALF, False, 1)):
+        codes_a, codes_b, notes = known("f16", HALF, b, nk)
+        assert np.array_equal(codes_a, bits) and np.array_equal(codes_b, bits) and len(notes) == noted
+
+
+@pytest.mark.parametrize("name", ["bf16", "tf32", "e4m3", "s8", "u8"])
+def test_given_matrices_are_elements_of_the_instructions_type(name: str) -> None:
+    whole = (np.arange(512) % 8).reshape(16, 32)
+    codes_a, codes_b, _ = known(name, whole, whole.T)
+    assert np.array_equal(decode(codes_a.astype(np.uint64), name), whole) and np.array_equal(codes_a, codes_b)
+
+
+def test_a_stored_half_of_a_sparse_matrix_has_twice_its_k() -> None:
+    codes_a, codes_b, _ = known("f16", HALF[:, :16], HALF, True, 2)
+    assert codes_a.shape == (16, 16) and codes_b.shape == (16, 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "nk", "stored", "field"),
+    [
+        ("f16", HALF, HALF[:, :16], False, 1, "b"), ("f16", HALF, HALF[:, :16], True, 1, "b"),
+        ("f16", HALF, HALF, True, 2, "b"), ("f16", HALF[0], HALF, False, 1, "a"),
+        ("f16", HALF[:0], HALF, False, 1, "a"),
+        ("f16", 3, HALF, False, 1, "a"), ("f16", HALF, "text", False, 1, "b"),
+        ("f16", HALF.astype(complex), HALF, False, 1, "a"), ("s4", HALF % 7, HALF.T % 7, False, 1, "type"),
+        ("f16", np.broadcast_to(HALF[:1, :1], ((1 << 12) + 1, 1 << 12)), HALF, False, 1, "a"),
+    ],
+)  # fmt: skip
+def test_matrices_that_do_not_fit_are_refused(
+    name: str, a: object, b: object, nk: bool, stored: int, field: str
+) -> None:
+    with pytest.raises(LayoutError) as error:
+        known(name, a, b, nk, stored)
+    assert error.value.field == field
 
 
 # fills ----------------------------------------------------------------------------------------------------------------
@@ -305,7 +330,8 @@ def test_a_fill_repeats_by_its_periods_and_turns_with_b() -> None:
     ("given", "field"),
     [
         (((0, 4), "f16"), "shape"), (((1 << 20, 1 << 20), "f16"), "shape"), (((4, 4), "f64"), "type"),
-        (((4, 4), "f16", "c"), "operand"), (((4, 4), "f16", "a", 2), "pass"), (((4, 4), "s8", "a", 3), "pass"),
+        (((4, 4), "f16", "c"), "operand"), (((4, 4), "f16", "a", 2), "pass"),
+        (((4, 4), "f16", "a", 0), "pass"), (((4, 4), "s8", "a", 3), "pass"),
     ],
 )  # fmt: skip
 def test_wrong_fills_are_refused_by_name(given: tuple, field: str) -> None:
