@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 import types
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -43,8 +42,7 @@ class NVRTCError(RuntimeError):
 class Card:
     """What stands for one device. made: a kernel's text → what it does; wrong: added to every answer, to plant a fault.
 
-    launched: the names of the kernels that ran; compiled: (texts in one cubin, options); handed: each launch, with
-    checksums of its text, its arguments and what it wrote.
+    launched: the names of the kernels that ran; compiled: (texts in one cubin, options).
     """
 
     def __init__(self, capability: str = "9.0", count: int = 1, broken: str = "") -> None:
@@ -53,7 +51,6 @@ class Card:
         self.made: dict[str, Kernel] = {}
         self.compiled: list[tuple[int, list[str]]] = []
         self.launched: list[str] = []
-        self.handed: list[str] = []
         self.used: list[int] = []
         self.staged: dict[int, whole.Staged] = {}
         self.waited, self.window, self.turns = 0, WINDOW, 0
@@ -203,7 +200,6 @@ class Function:
         head = re.search(r"__global__ void (?:__\w+\(\d+\) )?k\((.*?)\) \{", text, re.DOTALL)
         assert head, text[:200]
         self.parameters = [part.strip().rpartition(" ")[::2] for part in head[1].split(",")]
-        self.text = zlib.crc32(text.encode())
         self.name, self.allowed, self.ptr = name, DEFAULT_SHARED, len(self.by_number) + 1
         self.by_number[self.ptr] = self
 
@@ -221,10 +217,7 @@ class Function:
                 assert type(value) is SCALARS[kind], (name, kind, type(value))
             given[name] = value
         self.card.launched.append(self.name)
-        before = [f"{name}={summed(value)}" for name, value in given.items()]
         self.does(Launch(grid, block, shared_mem), **given)
-        written = summed(next(value for value in given.values() if isinstance(value, np.ndarray)))
-        self.card.handed.append(f"{self.text:08x} {grid} {block} {shared_mem} {' '.join(before)} → {written}")
 
 
 class Module:
@@ -243,13 +236,6 @@ class Module:
             if f"void {name}(" in part and text in self.card.made:
                 return Function(self.card, text, name)
         return Function(self.card, self.text, name)
-
-
-def summed(value: Any) -> str:
-    """An argument in short: an array by its kind, shape and checksum."""
-    if not isinstance(value, np.ndarray):
-        return repr(value)
-    return f"{value.dtype.name}{value.shape} {zlib.crc32(np.ascontiguousarray(value).tobytes()):08x}"
 
 
 def _size(kind: str) -> int:

@@ -11,8 +11,8 @@ import pytest
 
 from lanescope import dump as engine
 from lanescope.app.dump.examples import EXAMPLES, files
+from lanescope.app.kit.examples import BODIES
 from lanescope.app.main import create_app
-from tests.asked import put
 from tests.client import Client
 
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
@@ -39,7 +39,7 @@ def test_the_api_answers_with_the_repair(client: Client) -> None:
 
 def test_a_body_with_files_may_be_larger(client: Client) -> None:
     large = base64.b64encode(bytes(engine.MOST_DUMP)).decode()
-    assert client.post("/api/v1/dumps/verify", json=put("dumps/verify", dump=large)).status_code == 200
+    assert client.post("/api/v1/dumps/verify", json=BODIES["/api/v1/dumps/verify"] | {"dump": large}).status_code == 200
     assert client.post("/api/v1/read", json={"text": large}).status_code == 413
     huge = client.post("/api/v1/dumps/verify", content=b"x" * ((1 << 20) + 1))
     assert huge.status_code == 413 and "1048576" in huge.json()["error"]["hint"]

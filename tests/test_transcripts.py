@@ -1,6 +1,6 @@
-"""The transcripts of the command line: each verb and option of `lanescope`, used rightly and wrongly, what it prints and
-its exit status. A transcript is tests/golden/terminal/VERB.txt; write a new command line there, then `make golden`
-and read the difference.
+"""The transcripts of the command line: every verb and option of `lanescope`, used rightly and wrongly, with what it
+prints and its exit status. A transcript is tests/golden/terminal/VERB.txt: write a new command line there, run
+`make golden`, and read the difference.
 """
 
 from __future__ import annotations
