@@ -12,9 +12,6 @@ from lanescope.errors import LayoutError
 from lanescope.shared.banks import ACCESSES, access, at, cost, rows
 from lanescope.shared.freeing import PLAIN, solve
 from lanescope.shared.swizzle import Swizzle
-from tests.held import holding
-
-held_answers = holding("cost solve at access")
 
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
 # a clock there

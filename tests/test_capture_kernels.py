@@ -17,10 +17,7 @@ from lanescope.capture.form import Capture, Record
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.matrix import encode as word
 from lanescope.ptx.codec import encode
-from tests.held import holding
 from tests.test_capture_verify import BASE_A, BASE_B, BF16, at, memory, record, spec, tile, told, warp
-
-held_answers = holding("told")
 
 
 @pytest.mark.parametrize(("deep", "stages"), [(64, 3), (128, 2), (128, 3), (32, 6)])

@@ -17,9 +17,6 @@ from lanescope.app.hardware import planted
 from lanescope.capture.verify import Verified
 from lanescope.errors import LayoutError
 from tests.captured import FOLDER
-from tests.held import holding
-
-held_answers = holding("told")
 
 RUNS = {
     "w1_bf16_64B_ring-right": "",

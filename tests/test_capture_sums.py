@@ -20,11 +20,8 @@ from lanescope.capture.form import Capture, Record
 from lanescope.capture.verify import Verified
 from lanescope.ptx.codec import encode
 from tests import captured
-from tests.held import holding
 from tests.test_capture_kernels import accumulated
 from tests.test_capture_verify import BASE_A, BASE_B, MMA, at, memory, record, spec, told
-
-held_answers = holding("told")
 
 RNG = np.random.default_rng(11)
 A, B, C, C2 = (RNG.integers(-8, 9, (64, 64)).astype(float) for _ in range(4))

@@ -14,9 +14,6 @@ from lanescope.ptx.instruction import Operand
 from lanescope.shared import chain, pieces
 from lanescope.shared.feeding import why_not
 from lanescope.shared.storage import Storage
-from tests.held import holding
-
-held_answers = holding("chain.advise chain.stored why_not pieces.given pieces.wanted pieces.packed chain.lane_formula")
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 S8 = "mma.m16n8k32.row.col.s32.s8.s8.s32"

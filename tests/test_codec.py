@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 
 from lanescope.ptx import codec, dtypes
 from lanescope.ptx.dtypes import DTYPES, DType, Float, Special
-from tests.held import holding
-
-held_answers = holding("codec.decode codec.encode codec.bounds codec.nearest")
 
 FLOATS = [name for name, row in DTYPES.items() if row.format]
 NATIVE = {"f16": (np.uint16, np.float16), "f32": (np.uint32, np.float32), "f64": (np.uint64, np.float64)}

@@ -15,9 +15,6 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import Swizzle
-from tests.held import holding
-
-held_answers = holding("parse")
 
 PRINTED = [  # the same layout by C++, by the Python DSL, by pycute, by hand
     "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)",

@@ -18,9 +18,6 @@ from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.tmem import Layout, Mma
 from lanescope.ptx.table import tmem as rows
 from lanescope.ptx.table.kinds import WS
-from tests.held import holding
-
-held_answers = holding("tmem.layout tmem.access")
 
 HELD = json.loads((Path(__file__).parent / "golden" / "cutlass_tmem.json").read_text())
 

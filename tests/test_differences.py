@@ -19,10 +19,7 @@ from lanescope.ptx import catalog, wmma
 from lanescope.ptx.differences import Difference, narrow_strides, rows
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import slots
-from tests.held import holding
 from tests.ptxas import assembler, nvrtc
-
-held_answers = holding("narrow_strides wmma.requirements")
 
 ROOT = Path(__file__).parents[1]
 ROWS = rows()

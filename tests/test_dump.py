@@ -23,9 +23,6 @@ from lanescope.ptx.codec import decode, encode
 from lanescope.ptx.dtypes import dtype
 from lanescope.shared.storage import storage
 from tests.arrays import npy
-from tests.held import holding
-
-held_answers = holding("examine tile_of of_file locate.search written engine.gather")
 
 BASE = engine.BASE
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"

@@ -21,11 +21,8 @@ from lanescope.render import epilogue as code
 from lanescope.render.tmem import statement
 from tests import cpp
 from tests.client import Client
-from tests.held import holding
 from tests.oracle import tensor as ptx
 from tests.ptxas import nvrtc
-
-held_answers = holding("code.to_shared code.to_global statement epilogue.fitting")
 
 CASES = (  # form, M, N, load, whether D has 16 bits
     ("cta_group::1", 128, 64, "tcgen05.ld.16x256b.x2", False),

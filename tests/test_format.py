@@ -21,9 +21,6 @@ from lanescope.render.palette import LIGHT
 from lanescope.render.palette import css as palette_css
 from lanescope.render.word import bits_svg
 from lanescope.shared.swizzle import MODES, Mode, Swizzle, mode
-from tests.held import holding
-
-held_answers = holding("encode_as bits_svg")
 
 # PTX ISA 9.1, 9.7.16.4.1: the row that Blackwell's format will be, with a swizzle that is none of wgmma's codes.
 BASE_32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))

@@ -23,15 +23,9 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
 from tests import cpp
 from tests.client import Client
-from tests.held import holding
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
 from tests.ptxas.assembler import Line
-
-held_answers = holding(
-    "encode zeromask.encode legal_forms idesc.form_of idesc.read problems code.opcode code.constant "
-    "code.statement code.cutlass warnings"
-)
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 SAMPLES = GOLDEN["instruction_descriptor"]["samples"]

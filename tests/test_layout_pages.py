@@ -29,10 +29,7 @@ from lanescope.triton import linear as linear_of
 from lanescope.triton.gluon import TritonLayout, triton_layout
 from lanescope.triton.linear import Linear
 from tests.client import Client
-from tests.held import holding
 from tests.test_triton import Cases
-
-held_answers = holding("converted as_cute module triton_layout fed tv mlir fragments linear_of")
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"

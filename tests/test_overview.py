@@ -6,10 +6,7 @@ import pytest
 
 from lanescope.ptx import catalog
 from lanescope.ptx.overview import fold_shapes, rows
-from tests.held import holding
 from tests.oracle.shapes import SHAPES
-
-held_answers = holding("fold_shapes")
 
 
 def test_every_product_stands_in_one_line() -> None:

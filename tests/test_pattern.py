@@ -14,9 +14,6 @@ from hypothesis import strategies as st
 from lanescope.cute.layout import parse_cute
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern, Words
-from tests.held import holding
-
-held_answers = holding("Pattern.from_cute")
 
 A = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")
 

@@ -14,9 +14,6 @@ from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.tiles.copy import TiledCopy, tiled_copy
 from lanescope.tiles.mma import TiledMMA, tiled_mma
-from tests.held import holding
-
-held_answers = holding("tiled_mma tiled_copy")
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "oracle" / "cute_dsl.json").read_text())
 

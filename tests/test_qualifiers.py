@@ -9,9 +9,6 @@ from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.qualifiers import convergence, parts
 from tests.client import Client
-from tests.held import holding
-
-held_answers = holding("parts convergence")
 
 
 def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:

@@ -16,9 +16,6 @@ from lanescope.errors import LayoutError
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Mode
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
-from tests.held import holding
-
-held_answers = holding("slices.k_steps slices.mn_steps slices.stride_field")
 
 KINDS = [
     (bits, major, mode) for bits, major, mode in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16

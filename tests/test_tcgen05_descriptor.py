@@ -27,11 +27,8 @@ from lanescope.shared.storage import storage
 from lanescope.shared.tiling import Tile
 from tests import cpp
 from tests.client import Client
-from tests.held import holding
 from tests.ptxas import nvrtc
 from tests.test_idesc import CUTLASS
-
-held_answers = holding("umma.view umma.issued verify uncertain outside warnings fits code encode_as reads")
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 CODES = {0: ("none", 1), 1: ("128B_base32B", 8), 2: ("128B", 8), 4: ("64B", 4), 6: ("32B", 2)}

@@ -26,11 +26,8 @@ from lanescope.ptx.role import Place
 from lanescope.ptx.table import tmem as rows
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import KINDS
-from tests.held import holding
 from tests.oracle import tensor as ptx
 from tests.oracle.tcgen05 import FIELDS, shapes
-
-held_answers = holding("tmem.layout tmem.access tmem.split_columns tmem.touched bind idesc.problems")
 
 TEXTS = [i for i in catalog.instructions() if i.family.tensor]
 PRODUCTS = [i for i in TEXTS if i.family.issue]

@@ -22,9 +22,6 @@ from lanescope.shared.tile_map import DOWN, UNITS, TileMap, strides
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.client import Client
 from tests.command import lanescope
-from tests.held import holding
-
-held_answers = holding("strides")
 
 KINDS = [(bits, major, m) for bits, major, m in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16]
 

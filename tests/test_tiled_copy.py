@@ -14,10 +14,7 @@ from lanescope.shared.storage import storage
 from lanescope.tiles import memory
 from lanescope.tiles.copy import copy_atom, tiled_copy
 from lanescope.tiles.mma import tiled_mma
-from tests.held import holding
 from tests.oracle import cutlass, tiled
-
-held_answers = holding("tiled_mma tiled_copy memory.shared_side memory.global_side copy_atom")
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"
 # Bits of (thread, value): CUTLASS 4.7, include/cute/atom/copy_traits_sm75.hpp and copy_traits_sm90.hpp.

@@ -17,10 +17,7 @@ from lanescope.tiles.atoms import atom
 from lanescope.tiles.chained import chained
 from lanescope.tiles.mma import TileOperand, closing_size, tiled_mma
 from tests.client import Client
-from tests.held import holding
 from tests.oracle import cutlass, tiled
-
-held_answers = holding("tiled_mma chained atom")
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"
 WARP: Any = (32, 1)

@@ -14,9 +14,6 @@ from lanescope.descriptor import verify
 from lanescope.descriptor.matrix import View
 from lanescope.reader.code.tensor_maps import tensor_maps
 from lanescope.shared import storage, tma
-from tests.held import holding
-
-held_answers = holding("tma.storage tma.refused verify.verify tensor_maps")
 
 H200 = json.loads((Path(__file__).parents[1] / "layouts/evidence/nvidia_h200.json").read_text())["boxes"]
 CALL = """

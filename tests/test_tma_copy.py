@@ -13,9 +13,6 @@ from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
 from lanescope.tiles.copy import tiled_copy
-from tests.held import holding
-
-held_answers = holding("tma_copy tiled_copy")
 
 LOAD, SHARED = "SM90_TMA_LOAD", "SM90_TMA_LOAD_MULTICAST"
 BITS = {"none": 0, "32B": 1, "64B": 2, "128B": 3}

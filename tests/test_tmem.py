@@ -24,13 +24,7 @@ from lanescope.ptx.table.tmem import COPIES, MOVES, PLACES
 from lanescope.render import tmem as code
 from tests import cpp
 from tests.client import Client
-from tests.held import holding
 from tests.ptxas import assembler, nvrtc
-
-held_answers = holding(
-    "tmem.layout tmem.touched tmem.access tmem.access_faults tmem.faults scales.tile scales.offset "
-    "code.scale_order code.statement"
-)
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
 F16, F8, NVF4, MX8 = (idesc.kind(name) for name in ("f16", "f8f6f4", "mxf4nvf4", "mxf8f6f4"))

@@ -18,10 +18,7 @@ from lanescope.triton import linear
 from lanescope.triton import linear as linear_of
 from lanescope.triton.gluon import triton_layout
 from tests.client import Client
-from tests.held import holding
 from tests.oracle.triton import Case, answers
-
-held_answers = holding("triton_layout module linear_of tv linear.from_cute")
 
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"

@@ -23,12 +23,7 @@ from lanescope.tiles.mma import tiled_mma
 from lanescope.tiles.umma import TiledUmma, tiled_umma
 from tests.client import Client
 from tests.command import lanescope
-from tests.held import holding
 from tests.oracle import tiled, umma
-
-held_answers = holding(
-    "tiled_umma spelled.read umma_atom.made umma_code.template umma_code.operation chained tiled_mma umma_atom.stem"
-)
 
 CLIENT = Client(create_app())
 K, MN = "UMMA::Major::K", "UMMA::Major::MN"

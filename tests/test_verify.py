@@ -17,9 +17,6 @@ from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import mode
 from lanescope.shared.tiling import Tile
-from tests.held import holding
-
-held_answers = holding("storage verify encode")
 
 M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 

@@ -11,12 +11,7 @@ from lanescope.ptx import catalog, wmma
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.wmma_api import BIT_OPERATIONS, FUNCTIONS
 from lanescope.render import wmma_cpp
-from tests.held import holding
 from tests.ptxas import nvrtc
-
-held_answers = holding(
-    "wmma.fragments wmma.elements_of wmma_cpp.kernel wmma.check wmma.requirements wmma.both wmma.default_stride"
-)
 
 needs_headers = pytest.mark.skipif(
     nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both"
