@@ -87,9 +87,8 @@ targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layou
 sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layouts/ptx/table/sass.json (minutes)
 	$(BIN)/python -m tests.ptxas.sass
 
-golden: $(VENV)/.test browser  ## rewrite the golden pictures and texts and the README's screenshot
-	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/test_diagnosis.py tests/test_messages.py tests/test_*_held.py $$(grep -l "^held_answers" tests/test_*.py) tests/browser/test_screenshot.py tests/browser/test_screens_held.py -q
-	$(BIN)/python -m tests.house_map
+golden: $(VENV)/.test browser  ## rewrite tests/golden: pictures, pages, transcripts, openapi.json; and the README's screenshot
+	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 -q tests/test_golden.py tests/test_pages.py tests/test_transcripts.py tests/test_openapi.py tests/browser/test_screenshot.py
 
 diagnoses: $(VENV)/.test  ## what the verifier says of 26,000 wrong descriptors; writes docs/diagnoses.md (minutes)
 	$(BIN)/python -m tests.study

@@ -5,7 +5,6 @@ compare.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -42,12 +41,3 @@ def test_every_family_has_a_picture_and_no_picture_is_left_over() -> None:
     drawn = {find(entry.ptx).family.name for entry in PICTURES.values() if entry.ptx}
     assert drawn - elsewhere == set(catalog.FAMILY_NAMES) - elsewhere
     assert {path.stem for path in FOLDER.glob("*.svg")} == set(PICTURES)
-
-
-def test_no_sum_is_left_of_a_test_that_is_gone() -> None:
-    """tests/golden/sums: what functions answered in a test, see `holding`."""
-    for path in (Path(__file__).parent / "golden" / "sums").glob("*.txt"):
-        named = {re.split(r"[ \[]", line)[1] for line in path.read_text().splitlines()}
-        source = Path(__file__).with_name(f"test_{path.stem}.py").read_text()
-        assert "holding(" in source
-        assert named <= set(re.findall(r"^def (\w+)\(", source, re.M)), path.name
