@@ -222,7 +222,7 @@ def lanescope_python(made: TiledUmma, atom: str) -> str:
     if made.order:
         more += f", order={made.order!r}"
     call = "tiled_umma" if more else "tiled_mma"
-    where = "lanescope.tiles.umma" if more else "layouts"
+    where = "lanescope.tiles.umma" if more else "lanescope"
     return (
         f"from {where} import {call}\n\n"
         f"made = {call}({atom!r}, tile={made.tile}{more})\n"
