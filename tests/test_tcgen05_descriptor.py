@@ -103,6 +103,20 @@ def test_a_tile_is_read_by_its_own_word(bits: int, major: str, name: str) -> Non
         assert any(fit["swizzle"] == name for fit, _ in fits(tile.descriptor(0, 0, step), seen))
 
 
+@pytest.mark.parametrize("name", ["none", "32B", "64B", "128B"])
+@pytest.mark.parametrize("code", [3, 5, 7])
+def test_a_reserved_swizzle_code_is_mended_to_that_of_the_tile(code: int, name: str) -> None:
+    """3 is the tensor map's code of 128B and wgmma's of 32B."""
+    tile = Tile(16, "K", TCGEN05.named(name), 128, 64, "mn", 8192, form=TCGEN05)
+    spec = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": name, "mn": 128, "k": 64, "base": 8192}
+    right = tile.descriptor(0, 16, 16)
+    told = verify(right.replace(swizzle=code), View(64, 16, 16, "K", TCGEN05), storage(spec, 16, "K", TCGEN05), 0, 16)
+    (cause,) = told.diagnoses
+    assert not told.match and cause.fix == right
+    wgmmas = "tma_swizzle_enum" if name == "128B" else "wgmma_swizzle_code"
+    assert cause.code == (wgmmas if code == 3 else "swizzle_reserved")
+
+
 def test_the_two_formats_share_bits() -> None:
     """The four modes have the same bits in both; the version is what tells them apart."""
     for name in ("none", "32B", "64B", "128B"):
