@@ -149,6 +149,8 @@ WHY = [
     "four elements stay together. Lane 0 wants B[0,0] and B[2,0]", "8 bytes apart"),
     (TF32, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] lie 48 bytes apart",
     "Store it K-major, or load it with ld.shared."),
+    (F16, "a", {"kind": "cute", "layout": "(16,16):(32,2)"},
+    "here 4 bytes from a unit to the next and 8 bytes from a lane to the next", "here 64 bytes from lane 0 to lane 4"),
     (F16, "a", {"kind": "rows", "pitch_bytes": 40}, "Lane 1's row does not start on 16 bytes but at 40",
     "multiple of 16"),
     (F16, "a", {"kind": "rows", "pitch_bytes": 48, "base": 8}, "Lane 0's row does not start on 16 bytes but at 8",
