@@ -260,6 +260,28 @@ def test_a_swap_is_no_swap_when_lbo_is_not_read() -> None:
     assert [d.code for d in told.diagnoses] == ["stride_wrong"]
 
 
+@pytest.mark.parametrize(("wanted", "given"), [(64, 32), (96, 32), (96, 64)])
+def test_the_start_of_another_step_is_another_slice(wanted: int, given: int) -> None:
+    """It may also be a step in elements of another size; a loop that is one or two steps behind is likelier."""
+    p = Program("s32.s8.s8", 16, "b", "K", "128B", 32, 128, "mn", 0x2800, 0, wanted, "rows").with_right_fields()
+    told = memory.verify_facts(p.ask(word(replace(p, start=p.base + given))))
+    assert [d.code for d in told.diagnoses] == ["other_slice"]
+    assert told.diagnoses[0].fix.descriptor == f"{word(p):#018x}"
+
+
+@pytest.mark.parametrize(
+    ("moved", "ways"),
+    [
+        (64, ("scales it again", "elements of 4 bytes", "takes 32 of K")),  # 16 · 4 bytes, 2 · 32 bytes
+        (16, ("elements (16) in place of bytes", "elements of 1 byte", "takes 8 of K")),
+    ],
+)
+def test_a_step_with_several_explanations_has_all_of_them(moved: int, ways: tuple[str, ...]) -> None:
+    """The step of 16 elements of f16 is 32 bytes."""
+    told = memory.verify_facts(INSIDE.ask(pack(0x2000 + moved, 16, 1024, 0, 1)))
+    assert all(way in told.diagnoses[0].message for way in ways)
+
+
 def test_base_offset_is_a_k_step_only_where_the_start_stands_still() -> None:
     still = memory.verify_facts(INSIDE.ask(pack(0x2000, 16, 1024, 1, 1)))
     moved = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, 16, 1024, 1, 1)))
