@@ -14,9 +14,9 @@ from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.reader.ttgir import module
 from lanescope.tiles.tv import tv
-from lanescope.triton import linear
 from lanescope.triton import linear as linear_of
 from lanescope.triton.gluon import triton_layout
+from lanescope.triton.linear import from_cute
 from tests.client import Client
 from tests.oracle.triton import Case, answers
 
@@ -280,7 +280,7 @@ def test_cute_and_back() -> None:
         assert made.cute is not None
         held = tv(made.cute, shape)
         assert np.array_equal(held.rows, made.rows) and np.array_equal(held.cols, made.cols)
-        back = linear.from_cute(made.cute, shape)
+        back = from_cute(made.cute, shape)
         names = ("warp", "lane", "register")
         for axis in (0, 1):
             assert np.array_equal(back.axis(axis, names).reshape(made.threads, -1), made.coords[axis])
@@ -294,7 +294,7 @@ def test_cute_and_back() -> None:
         ("64:1", "no thread-value"),
     ):
         with pytest.raises(LayoutError, match=why):
-            linear.from_cute(read_layout(text), (64, 64))
+            from_cute(read_layout(text), (64, 64))
 
 
 def test_every_element_is_held() -> None:
