@@ -19,6 +19,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render import epilogue as code
 from lanescope.render.tmem import statement
+from lanescope.shared.storage import storage
+from lanescope.shared.swizzle import mode
 from tests import cpp
 from tests.client import Client
 from tests.oracle import tensor as ptx
@@ -221,3 +223,14 @@ def test_api_and_page() -> None:
     assert "stmatrix stores these registers as they are" in client.get("/tmem/epilogue").text
     wrong = client.get("/tmem/epilogue?n=100")
     assert wrong.status_code == 422 and 'value="100"' in wrong.text
+
+
+@pytest.mark.parametrize("name", ["128B", "64B", "32B"])
+@pytest.mark.parametrize("columns", [64, 128, 256])
+def test_panels_of_d_are_a_canonical_tile_that_tma_stores(name: str, columns: int) -> None:
+    """One panel of the mode's width after the other, each with all rows: K-major atoms, rows filled first."""
+    spec = {"kind": "canonical", "swizzle": name, "major": "K", "mn": 128, "k": columns, "order": "mn", "base": 0}
+    row, col = np.indices((128, columns))
+    wanted = storage(spec, 16, "K").address(row, col)
+    assert np.array_equal(epilogue.Stored(128, columns, mode(name)).address(row, col), wanted)
+    assert np.array_equal(epilogue.Stored(128, columns, None).address(row, col), 2 * (row * columns + col))
