@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,6 +72,29 @@ def test_what_a_load_leaves_is_counted_once_and_the_rest_untouched() -> None:
         image = load.expected(memory, 0x800)
         assert int((image != boxes.UNTOUCHED).sum()) == load.map.box_bytes, load
         assert (image[-tma.ALIGNED :] == boxes.UNTOUCHED).all() and (image[: load.offset] == boxes.UNTOUCHED).all()
+
+
+@pytest.mark.parametrize("fault", [None, 0, -1])
+def test_one_wrong_byte_of_shared_memory_is_seen(fault: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that leaves what is expected agrees; with one byte changed, in the box or behind it, it does not."""
+    load = next(one for one in boxes.loads() if one.key == "panels")
+    memory = boxes.memory_of(load.map, np.random.default_rng(5))
+
+    class Device:
+        class cupy:  # noqa: N801
+            @staticmethod
+            def asarray(array: np.ndarray) -> SimpleNamespace:
+                return SimpleNamespace(data=SimpleNamespace(ptr=4096))
+
+        @staticmethod
+        def box(*_: object) -> tuple[np.ndarray, int]:
+            image = load.expected(memory, 0x400)
+            if fault is not None:
+                image[fault] ^= 1
+            return image, 0x400
+
+    monkeypatch.setattr(boxes.Map, "encoded", lambda self, address: b"map")
+    assert boxes.loaded(Device, load, np.random.default_rng(5)) == (fault is None)
 
 
 @pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
