@@ -296,6 +296,24 @@ def test_a_wish_is_refused_by_its_field(wish: dict[str, object], field: str, say
     assert refused.value.field == field and str(refused.value).startswith(says)
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("0x0", 0), ("0xffffffff", 0xFFFFFFFF), ("4294967295", 0xFFFFFFFF), ("136315024", 0x08200090),
+        ("0x08400490", 0x08400490), (1 << 31, 1 << 31),
+    ],
+)  # fmt: skip
+def test_a_word_of_32_bits_is_read_in_hex_and_decimal(text: object, word: int) -> None:
+    assert idesc.read(text) == word
+
+
+@pytest.mark.parametrize("text", ["0x100000000", "4294967296", "0x0840049000000000"])
+def test_a_word_of_more_than_32_bits_is_refused(text: str) -> None:
+    with pytest.raises(LayoutError) as error:
+        idesc.read(text)
+    assert error.value.code == "bad_word" and ("0x08400490" in error.value.hint) == text.startswith("0x08")
+
+
 def test_a_form_is_asked_for() -> None:
     with pytest.raises(LayoutError, match=r"M is 64. .cta_group::2 .* It is legal with .cta_group::1 or .ws"):
         encode(idesc.kind("f16"), {"m": 64, "n": 64}, idesc.form_of(2))
