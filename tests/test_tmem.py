@@ -20,7 +20,7 @@ from lanescope.blackwell.tmem import Allocation, Mma, Placed
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.table.kinds import ALONE, PAIR, WS
-from lanescope.ptx.table.tmem import COPIES, MOVES, PLACES
+from lanescope.ptx.table.tmem import COPIES, MOVES, PLACES, WIDENED
 from lanescope.render import tmem as code
 from tests import cpp
 from tests.client import Client
@@ -284,3 +284,13 @@ def test_api_and_page() -> None:
     assert "Lane 37, column 5: D: row 21, col 5" in look
     refused = client.get("/tmem?n=100")
     assert refused.status_code == 422 and 'value="100"' in refused.text
+
+
+@pytest.mark.parametrize("form", WIDENED)
+def test_a_copy_that_widens_reads_packed_elements_and_padding(form: str) -> None:
+    """b8x16.b6x16_p32: 16 bytes in tensor memory of 16 elements of 6 bits, 12 bytes, and 32 bits of padding."""
+    to, count, bits, packed, padding = map(int, re.findall(r"\d+", form))
+    found = tmem.access(f"tcgen05.cp.cta_group::1.128x256b.{form}")
+    assert to * count == 128 == bits * packed + padding
+    assert found.widened == packed * bits // 8
+    assert tmem.access("tcgen05.cp.cta_group::1.128x256b").widened == 0

@@ -367,3 +367,25 @@ def test_pictures(form: str) -> None:
             made_ = CLIENT.get(f"/tiles/mma.{form}", params={k: v for k, v in one.fields.items() if v})
             assert made_.status_code == 200, (one.name, made_.text)
             assert "var(--" not in made_.text
+
+
+F16_ATOM = "SM100_MMA_F16BF16_{}<half_t, half_t, float, {}, {}, UMMA::Major::K, UMMA::Major::K>"
+F8_ATOM = "SM100_MMA_F8F6F4_{}<float_e4m3_t, float_e4m3_t, float, {}, {}, UMMA::Major::K, UMMA::Major::K>"
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "m", "step"),
+    [
+        (F16_ATOM, "SS", 64, 8), (F16_ATOM, "SS", 128, 8), (F16_ATOM, "2x1SM_SS", 256, 16),  # PTX's own steps
+        (F16_ATOM, "TS", 64, 8), (F16_ATOM, "TS", 128, 16), (F16_ATOM, "2x1SM_TS", 128, 32),
+        (F16_ATOM, "2x1SM_TS", 256, 32), (F8_ATOM, "SS_SPARSE", 128, 16), (F8_ATOM, "2x1SM_SS_SPARSE", 256, 32),
+    ],
+)  # fmt: skip
+def test_n_goes_in_the_steps_of_cutlasss_atom(text: str, form: str, m: int, step: int) -> None:
+    """With A in tensor memory, and for a sparse f8f6f4, CUTLASS has fewer N than PTX."""
+    for n in range(8, 97, 8):
+        if n % step == 0:
+            assert tiled_umma(text.format(form, m, n)).umma.shape[:2] == (m, n)
+        else:
+            with pytest.raises(LayoutError):
+                tiled_umma(text.format(form, m, n))
