@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.descriptor.matrix import View
 from lanescope.reader.code.builders import builders
-from lanescope.workbench import bench
+from lanescope.workbench import bench, stores
 from lanescope.workbench.check import check
+from lanescope.workbench.scan import Layout
 from tests.benches import BOTH, with_
 
 
@@ -169,3 +171,15 @@ def test_stages_that_overlap_are_said_to() -> None:
     assert not apart.notices and over.notices == (
         "The stages overlap: each holds 4,096 elements and begins 2,048 after the one before.",
     )
+
+
+@pytest.mark.parametrize(
+    ("unit_bits", "stride", "stage_bytes"), [(None, 4096, 8192), (16, 4096, 8192), (8, 8192, 8192), (16, None, 0)]
+)
+def test_stages_of_a_cute_layout_lie_its_stride_apart_in_bytes(
+    unit_bits: int | None, stride: int | None, stage_bytes: int
+) -> None:
+    """The stride counts the layout's unit: elements, of f16 here, unless its pointer has another size."""
+    layout = Layout("sA", "(64,64):(64,1)", (0, 1), unit_bits, stages=3, stage_stride=stride)
+    made = stores.tile(stores.Store(0, layout=layout), "a", View(64, 16, 16, "K"), 64, 64, {})
+    assert isinstance(made, stores.Tile) and made.stage_bytes == stage_bytes
