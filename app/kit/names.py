@@ -16,11 +16,6 @@ from lanescope.shared.banks import ACCESSES, REACHES
 from lanescope.shared.swizzle import NAMES
 from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
-try:
-    from typing_extensions import TypeAliasType
-except ImportError:  # the command line without the extra `web` makes no document
-    TypeAliasType = None  # type: ignore[assignment]
-
 
 def words(name: str, known: Iterable[str], says: str) -> Any:
     """An enumeration under its own name in the document; its members are a table's words, so no checker
@@ -35,7 +30,11 @@ def words(name: str, known: Iterable[str], says: str) -> Any:
 def hex_text(name: str, pattern: str, says: str, *examples: str) -> Any:
     """Text of hex digits under its own name in the document."""
     text = Annotated[str, Says(says, examples, {"pattern": pattern})]
-    return TypeAliasType(name, text) if TypeAliasType else text
+    try:
+        from typing_extensions import TypeAliasType
+    except ImportError:  # the command line without the extra `web` makes no document
+        return text
+    return TypeAliasType(name, text)
 
 
 def known_types() -> tuple[str, ...]:

@@ -12,7 +12,10 @@ from lanescope.reader.code import tree
 
 # What a function that only uses its arguments is called: what such a one is given is as it was. A member of a class
 # that the text does not have counts only by what it does on the device: log.print(x) may write x.
-_DEVICE = r"mma|gemm|load|store|copy|issue|sync|wait|arrive|fence|commit|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma"
+_DEVICE = (
+    r"mma|gemm|load|store|copy|issue|sync|wait|arrive|fence|commit"
+    r"|launch|fetch|expect|barrier|tma|tensor_?map|tcgen|umma"
+)
 USES = re.compile(
     _DEVICE + r"|print|assert|check|log|trap|sleep|visit|dump|show|debug|verify|test|likely|unused|ignore|void|use\b"
     r"|emit|send|record",
