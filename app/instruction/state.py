@@ -27,8 +27,8 @@ PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this templa
 @dataclass(frozen=True, slots=True)
 class PageState:
     """colour: a pattern's name, "register" or AUTO · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or
-    "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown (layouts/render/window.py) · a_major, b_major: K or MN,
-    how wgmma's multiplicands lie in shared memory · idesc: the instruction descriptor of a tcgen05.mma.
+    "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown (layouts/render/window.py) · a_major, b_major: K or
+    MN, how wgmma's multiplicands lie in shared memory · idesc: the instruction descriptor of a tcgen05.mma.
     Numbers stand in decimal here however they were written: scripts and links read them."""
 
     colour: str = "g"

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from typing_extensions import TypeAliasType
-
 from lanescope.app.kit.fact import Says
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import BASE32B, FORMATS
