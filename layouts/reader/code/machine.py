@@ -193,11 +193,12 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         name = at.last if isinstance(at, tree.Name) else ""
         given = f"({name})" in home.consts
         own = isinstance(found, Cell) and found.value is value and _in_function(scope, home)
+        own = own and f"static {name}" not in home.consts
         if isinstance(found, Cell) and not given:  # a reference has the name of what it refers to, or is of a caller
             own = own and found.name == name and found.frame == len(self.frames)
         if not value.held and not has_name(at):
             result: Any = self.copied(value)
-        elif own and not given and not any(c is found for c in self.lasting.values()):
+        elif own and not given:
             plain = self.frames[-1].single and home.owner == "function"  # gcc moves one of an inner block
             several = (value.record.copies or value.record.ends) and not plain
             result = self._lost_copy(value) if several else value
@@ -408,6 +409,8 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
             return
         if one.type and isinstance(one.type.body, tree.Struct) and one.type.body.name:
             self.define(one.type.body, scope)
+        if one.lasting:
+            scope.consts.add(f"static {one.name}")
         if one.lasting and not one.const and not self.python and self._kept_variable(one, scope):
             return
         kind = self.kind(one.type, scope) if one.type else None
