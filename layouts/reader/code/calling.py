@@ -658,6 +658,10 @@ class Calls:
                 return argument.where
         if isinstance(value, Object) and argument is not None and argument.where is not None and not self.python:
             value = self.copy_constructed(self.sliced_to(value, kind), argument)
+        record = kind.record if kind is not None and kind.reference else None
+        derived = isinstance(value, Object) and record is not None and value.record is not record and not self.python
+        if derived and value.record.descends(record):  # a temporary, seen as its base
+            return Cell(self.upcast(value, record), kind, parameter.name, parameter.span)
         lvalue = kind is not None and kind.record is None and kind.reference == "&" and not kind.const
         if lvalue and isinstance(value, Object) and kind is not None:  # its conversion gives the reference
             self.forget(Cell(value))

@@ -131,13 +131,18 @@ class Making:
 
     def _member_defaults(self, made: Object, record: Record, scope: Scope, but: frozenset[str] = frozenset()) -> None:
         """Give members what their declarations initialize them with, and bases' what theirs do."""
-        for base in record.bases:
-            if base.name not in but:
-                self.constructed(made, [], base)
-        for name, declared in record.members.items():
-            home = record.homes.get(name)
-            if (home is None or home.owner is record) and name not in but:
-                self._default_member(made, name, declared, scope)
+        before = made.dynamic
+        try:
+            for base in record.bases:
+                if base.name not in but:
+                    self.constructed(made, [], base)
+            made.dynamic = record if not record.python else before
+            for name, declared in record.members.items():
+                home = record.homes.get(name)
+                if (home is None or home.owner is record) and name not in but:
+                    self._default_member(made, name, declared, scope)
+        finally:
+            made.dynamic = before
 
     def _zero_member(self, made: Object, name: str, declared: tree.Declare, scope: Scope) -> None:
         """Initialize a member that a list in braces leaves out: its own initializer, or zeros."""
