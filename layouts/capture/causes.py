@@ -125,7 +125,11 @@ def _roots(steps: Sequence[Verdict], name: str) -> list[_Root]:
             before_it.folded.update(dict.fromkeys(new))
             before_it.numbers += [step.number] if step.number not in before_it.numbers else []
             continue
-        out += [_Root(code, codes[code], left, step, one, [step.number]) for code in new]
+        apart = new[: max(len(left), 1)]  # so many fields are wrong for no more mistakes than that
+        roots = [_Root(code, codes[code], left, step, one, [step.number]) for code in apart]
+        for root in roots[:1]:
+            root.folded.update(dict.fromkeys(code for code in new if code not in apart))
+        out += roots
     return out
 
 
