@@ -530,10 +530,10 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
                 scope.names[one.name] = Blurred(place)
                 return
         record = kind.record
-        derived = isinstance(place, Object) and record is not None and place.record is not record
-        if derived and place.record.descends(record):  # a temporary, seen as its base
-            scope.names[one.name] = Cell(self.upcast(place, record), kind, one.name, one.span)
-            whole = Cell(self.copied(place), None, one.name, one.span)
+        made = place if isinstance(place, Object) and place.record is not record else None
+        if made is not None and record is not None and made.record.descends(record):  # a temporary, seen as its base
+            scope.names[one.name] = Cell(self.upcast(made, record), kind, one.name, one.span)
+            whole = Cell(self.copied(made), None, one.name, one.span)
             scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), whole)
             return
         made = self.converted(place, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else place
