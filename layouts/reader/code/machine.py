@@ -530,10 +530,10 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
                 scope.names[one.name] = Blurred(place)
                 return
         record = kind.record
-        made = place if isinstance(place, Object) and place.record is not record else None
-        if made is not None and record is not None and made.record.descends(record):  # a temporary, seen as its base
-            scope.names[one.name] = Cell(self.upcast(made, record), kind, one.name, one.span)
-            whole = Cell(self.copied(made), None, one.name, one.span)
+        other = place if isinstance(place, Object) and place.record is not record else None
+        if other is not None and record is not None and other.record.descends(record):  # a temporary, seen as its base
+            scope.names[one.name] = Cell(self.upcast(other, record), kind, one.name, one.span)
+            whole = Cell(self.copied(other), None, one.name, one.span)
             scope.names["(destroyed)"] = (*scope.names.get("(destroyed)", ()), whole)
             return
         made = self.converted(place, replace(kind, reference=""), one.span, one.name) if kind.name != "auto" else place
