@@ -3,7 +3,7 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY . .
-RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir -c constraints.txt ".[pictures,fleet]"
+RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir -c constraints.txt ".[web,pictures,fleet]"
 
 FROM python:3.12-slim AS base
 COPY --from=build /venv /venv
