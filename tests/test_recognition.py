@@ -317,7 +317,7 @@ WMMA = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 @pytest.mark.parametrize(
     "before",
     [
-        "// wmma.mma\n.reg .b32 %r<8>;\n", "// uses mma\n.reg .f32 %f<4>;\n", "mma\n.reg .b32 x;\n",
+        "// wmma.mma\n.reg .b32 %r<8>;\n", "// uses mma\n.reg .f32 %f<4>;\n", "mma\n.reg .b32 y;\n",
         "/* mma */ .reg .f32 d<4>;\n", "LOOP: // mma.\n.reg .f16x2 a;\n", ".reg .pred p; // wgmma\n.reg .b64 d;\n",
         "// wgmma.mma_async\n.shared .align 128 .b8 s[1024];\n", "// mma\n.visible .entry k()\n{\n",
     ],
