@@ -213,7 +213,7 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
     called = [name for name, _ in raw.terms if "(" in name.replace("sizeof(", "")] if raw is not None else []
     whole = group[0].value.plain is not None and group[0].value.width > 40  # nothing of the word is known
     plain = raw is not None and not called and not whole and not _halves(group[0].value)  # else it may be shifted
-    if plain and shift == 0:
+    if plain and shift == 0 and raw is not None and any(_ADDRESS.search(name) for name, _ in raw.terms):
         own.append(
             Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
         )
@@ -236,6 +236,9 @@ def _raw(value: Int, low: int) -> tuple[Linear | None, int]:
     return (piece.source, piece.shift) if piece else (None, 0)
 
 
+_ADDRESS = re.compile(
+    r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I
+)  # not an amount
 _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lanescope.cxx.integers import ULONG, IntegerType, common, promoted
 from lanescope.reader.code.values import Cell, Field, Object, Term, number
-from lanescope.reader.code.word import MOST_ORIGINS, Int, Linear, Mark, Piece, Span, convert, runs
+from lanescope.reader.code.word import FIELD_SHIFT, MOST_ORIGINS, Int, Linear, Mark, Piece, Span, convert, runs
 from lanescope.reader.code.writes import Summaries
 
 MOST_FOUND = 600
@@ -328,7 +328,7 @@ def field_of(value: Int, low: int, high: int) -> tuple[int | None, Linear | None
     An input of the text (a parameter, a name that it does not declare) that begins a lower field is taken to fit that
     field; a value that was computed and is not known may reach into this one.
     """
-    if any(p.low < low < p.end and not _fits(p) for p in value.pieces):
+    if any(p.low < low < p.end and not _fits(p, value) for p in value.pieces):
         return None, None, 0
     mask = (1 << (high - low + 1)) - 1
     known = value.const >> low & mask
@@ -343,10 +343,16 @@ def field_of(value: Int, low: int, high: int) -> tuple[int | None, Linear | None
 _INPUT = re.compile(r"[\w.:>\[\]-]+(?:\(.*\))?(?: [*/%] [\w.:>\[\]-]+(?:\(.*\))?)*")
 
 
-def _fits(piece: Piece) -> bool:
-    """Whether a symbol may be taken to fit the field that it begins."""
-    if piece.low not in _FIELDS or (not piece.low and not piece.shift and piece.width > 32):
+def _fits(piece: Piece, value: Int) -> bool:
+    """Whether a symbol may be taken to fit the field that it begins. A word of 32 bits that is not shifted may be a
+    start or the whole lower half, `low | high << 32`: it is a start only beside an LBO that the text sets.
+    """
+    if piece.low not in _FIELDS:
         return False
+    if not piece.low and piece.shift < FIELD_SHIFT and piece.end >= 32 - piece.shift:
+        beside = any(16 <= p.low < 32 for p in value.pieces) or value.const >> 16 & 0xFFFF
+        if piece.end > 32 or not beside:
+            return False
     return all(_INPUT.fullmatch(name.strip("()")) or name.startswith("sizeof(") for name, _ in piece.source.terms)
 
 

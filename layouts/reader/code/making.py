@@ -390,6 +390,8 @@ class Making:
         value = whole.value if isinstance(whole, Cell) else whole
         zero = isinstance(whole, Cell) and _is_zero(value) and whole.kind is not None and not whole.kind.dims
         value = Term(inner.last, whole.kind) if zero and isinstance(inner, tree.Name) else value
+        if isinstance(value, Object) and name == "bitfield" and value.record.name == "SmemDescriptor":
+            value = value if "bitfield" in value.record.members else Term(inner.last)  # another union of that name
         if not isinstance(value, Term) or not isinstance(inner, tree.Name):
             return whole
         halves = name in ("lo", "hi")

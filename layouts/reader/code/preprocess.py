@@ -26,6 +26,8 @@ MOST_TEXT = 1 << 17  # characters that expansion may add to a text
 MOST_SPAN = 20_000  # characters of one use of a macro
 MOST_TOLD = 8  # places of a text that are not read
 _LEFT = "what depends on it is left open."
+# a comment that begins or ends over a line that is continued
+_SPLIT = re.compile(r"([*/])((?:\\[ \t]*\n)+)([*/])")
 _WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
 _OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
 _BRACKET = re.compile(r"[()]")
@@ -54,7 +56,8 @@ class Preprocessor:
                 self.undefined.add(name)
             else:
                 self.given[name] = Macro(None, tuple(tokens("1" if value == predefined.HAS else value)))
-        self.text: Text = read(_closed(re.sub(r"[^\x00-\x7f]", "?", text)))
+        joined = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
+        self.text: Text = read(_closed(joined))
         self.arch = predefined.architecture(text)
         self.steps = Steps(MOST_STEPS * patience)
 
