@@ -242,7 +242,7 @@ def known(
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """The codes [mn][k] of A and of B, and the notes."""
     notes: list[str] = []
-    found = matrices.known_of((name, name), [[]], a, b, nk, notes, (), stored)
+    found = matrices.known_of((name, name), [[]], a=a, b=b, nk=nk, notes=notes, steps=(), kept=stored)
     return found["a"].codes[0], found["b"].codes[0], notes
 
 

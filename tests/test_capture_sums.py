@@ -239,7 +239,9 @@ def test_both_operands_are_of_one_fill() -> None:
     none = np.zeros_like(window)
     none[: BASE_B - 1024] = window[: BASE_B - 1024]
     for held in (window, none):
-        made = known_of(("bf16", "bf16"), [tuple(replace(one, window=held) for one in files[0])], None, None, False, [])
+        made = known_of(
+            ("bf16", "bf16"), [tuple(replace(one, window=held) for one in files[0])], a=None, b=None, nk=False, notes=[]
+        )
         assert made["a"].blocks == made["b"].blocks == 1 and made["a"].own_periods == made["b"].own_periods == (
             240,
             128,

@@ -43,7 +43,7 @@ def test_a_pointer_that_reaches_into_the_strides_is_called_one(
     word = right.word | rest if how == "or" else right.word + rest & (1 << 64) - 1
     spec = {"kind": "canonical", "element_bits": bits, "major": major, "swizzle": mode.name, "mn": tile.mn, "k": tile.k,
             "order": order, "base": tile.base}  # fmt: skip
-    verdict = verify(Descriptor(word), seen, storage(spec, bits, major), 0, at)
+    verdict = verify(Descriptor(word), seen, storage(spec, bits, major), mn=0, k=at)
     assert verdict.match or verdict.diagnoses[0].code == "generic_pointer"
 
 

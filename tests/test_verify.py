@@ -263,7 +263,7 @@ def test_cutes_pointer_swizzle_is_in_bytes() -> None:
 
 def test_verify_refuses_a_slice_outside() -> None:
     with pytest.raises(LayoutError, match="does not lie in"):
-        verify(GOOD, View(64, 16, 16, "K"), storage(canonical(), 16, "K"), 0, 64)
+        verify(GOOD, View(64, 16, 16, "K"), storage(canonical(), 16, "K"), mn=0, k=64)
 
 
 def test_canonical_sparse_b_verifies_in_every_mode() -> None:
@@ -271,7 +271,7 @@ def test_canonical_sparse_b_verifies_in_every_mode() -> None:
     for mode_name in ("none", "32B", "64B", "128B"):
         tile = Tile(16, "K", mode(mode_name), 32, 64)
         stored = Storage(tile.address, "", 32, 64, tile)
-        assert verify(tile.descriptor(0, 32, seen.k), seen, stored, 0, 32).match
+        assert verify(tile.descriptor(0, 32, seen.k), seen, stored, mn=0, k=32).match
         wrong = tile.descriptor(0, 0, seen.k).replace(sbo_encoded=1)
         assert verify(wrong, seen, stored).diagnoses[0].fix is not None
 

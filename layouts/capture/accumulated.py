@@ -178,7 +178,7 @@ class Sums:
         }  # fmt: skip
         tiles[key] = tile = replace(tile, k=k, sums=sums, step=step)
         if step.record.kind == "mma" and "d" in step.record.registers:
-            self._judge(step.number, step.record, step.group, 0, step.number, {key: tile})
+            self._judge(step.number, step.record, group=step.group, within=0, at=step.number, tiles={key: tile})
 
     def judged(self) -> list[Accumulator]:
         """Every accumulator that was recorded; of an mma's, the last of each tile."""
@@ -213,7 +213,14 @@ class Sums:
             if record.label.lower() == "d":
                 tiles = self.open.get(group, {})
                 shape = _shape_of(record, tiles)
-                self._judge(own, record, group, within, at, {k: t for k, t in tiles.items() if k[2:] == shape})
+                self._judge(
+                    own,
+                    record,
+                    group=group,
+                    within=within,
+                    at=at,
+                    tiles={k: t for k, t in tiles.items() if k[2:] == shape},
+                )
                 continue
             begun = self.begun.setdefault(warp, {})  # what D begins with
             begun[at] = record.registers["d"]
@@ -223,8 +230,15 @@ class Sums:
                 del begun[next(iter(begun))]
 
     def _judge(
-        self, number: int, record: Record, group: Group, within: int, at: int, tiles: Mapping[tuple[object, ...], _Tile]
-    ) -> None:  # fmt: skip
+        self,
+        number: int,
+        record: Record,
+        *,
+        group: Group,
+        within: int,
+        at: int,
+        tiles: Mapping[tuple[object, ...], _Tile],
+    ) -> None:
         """One warp's D against all tiles that it may be; within: which warp of the group, at: where it stands."""
         if not tiles:
             return

@@ -215,7 +215,7 @@ def verify(
         own = [step for step in whole if _pair(step) == pair]
         others = [step for step in whole if _pair(step) != pair]
         try:
-            known = known_of(pair[:2], files, a, b, nk, notes, own, pair[2])
+            known = known_of(pair[:2], files, a=a, b=b, nk=nk, notes=notes, steps=own, kept=pair[2])
         except LayoutError as error:
             if error.code != "bad_fill":
                 raise
@@ -338,9 +338,16 @@ def _judged(
                 continue
             place = step.record.file, step.record.line, name
             one, right, lies = _operand(
-                step, side, parts[name], files[0], windows, fits, place not in known_places, of_other,
-                words.get((*step.group, *place), -1) == step.record.words.get(name),
-            )  # fmt: skip
+                step,
+                side,
+                parts[name],
+                records=files[0],
+                windows=windows,
+                fits=fits,
+                first=place not in known_places,
+                of_other=of_other,
+                stays=words.get((*step.group, *place), -1) == step.record.words.get(name),
+            )
             words[*step.group, *place] = step.record.words.get(name, -1)
             known_places.add(place)
             one = replace(one, diagnoses=named.alike((*step.group, *place), index, one.diagnoses))
@@ -366,6 +373,7 @@ def _operand(
     step: Step,
     side: Side,
     part: Slice,
+    *,
     records: Sequence[Record],
     windows: Windows,
     fits: Fits,
@@ -380,7 +388,7 @@ def _operand(
     asked = not fits.spent and (count < right.size or first)
     if asked and side.memory is not None:
         assert side.word is not None
-        stored = fits.of(side.memory, part, side.rows, side.depth, side.word, side.address)
+        stored = fits.of(side.memory, part, rows=side.rows, depth=side.depth, word=side.word, read=side.address)
     if asked and count < right.size:
         diagnoses = (
             diagnosed_word(side, part, stored, of_other, stays) if side.memory is not None

@@ -106,6 +106,7 @@ def examine(
     dump: Dump,
     descriptor: Descriptor,
     instruction: Instruction,
+    *,
     operand: str = "a",
     major: str = "K",
     expected: bytes | None = None,
@@ -204,7 +205,7 @@ def _explained(made: Examined, found: Sequence[Fit], origin: tuple[int, int]) ->
     out = []
     for fit in found[:MOST_DIAGNOSED]:
         try:
-            result = verify(made.descriptor, made.seen, fit.stored, *origin)
+            result = verify(made.descriptor, made.seen, fit.stored, mn=origin[0], k=origin[1])
         except LayoutError:  # a reserved swizzle code, a layout that ends before the slice
             out.append(Explained(fit, ()))
             continue

@@ -86,12 +86,13 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     sides: dict[str, Side] = {}
     at = 0
     for s in staged:
-        shape = (dtype(i.types[s]), i.sizes["m" if s == "a" else "n"], steps * step[s], step[s], majors[s])
+        element = dtype(i.types[s])
+        size = {"rows": i.sizes["m" if s == "a" else "n"], "k": steps * step[s], "step": step[s]}
         negated = floating and reads[s].sign()
         sides[s] = (
-            _tiled(reads[s], *shape, modes[s], at, negated)
+            _tiled(reads[s], element, **size, major=majors[s], swizzle=modes[s], at=at, negated=negated)
             if s in modes
-            else placed(reads[s], kinds[s], *shape, at, negated)
+            else placed(reads[s], kinds[s], element, **size, major=majors[s], at=at, negated=negated)
         )
         at = -(-sides[s].end // PATTERN) * PATTERN
     if a_from == "registers":
@@ -141,7 +142,7 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
 
 
 def _tiled(
-    reads: Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool
+    reads: Reader, element: DType, *, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool
 ) -> Tiled:
     atom, _ = swizzle.atom(element.bits, major)
     first = reads.whole("first", 0, 0, 4096)

@@ -311,16 +311,16 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
     a_width = max(a_cols * wide_k, 62.0)
     right, below = LEFT + a_width + GAP + LEFT, TOP + k * tall_k + GAP + TOP
 
-    def panel(name: str, rows: int, cols: int, x: float, y: float, width: float, height: float) -> Panel:
+    def panel(name: str, rows: int, cols: int, *, x: float, y: float, width: float, height: float) -> Panel:
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
         grid = grids.get(name)
         stored = " stored" if grid and grid.operand.kept else ""
         return Panel(name, f"{name.upper()}{stored} {dims} {rows}×{cols}", rows, cols, x, y, width, height, grid)
 
     panels = (
-        panel("a", m, a_cols, LEFT, below, wide_k, tall),
-        panel("b", k, n, right, TOP, wide, tall_k),
-        panel("d", m, n, right, below, wide, tall),
+        panel("a", m, a_cols, x=LEFT, y=below, width=wide_k, height=tall),
+        panel("b", k, n, x=right, y=TOP, width=wide, height=tall_k),
+        panel("d", m, n, x=right, y=below, width=wide, height=tall),
     )
     return Figure(right + max(n * wide, 62.0) + 8, below + m * tall + 8, panels)
 

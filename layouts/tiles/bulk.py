@@ -248,4 +248,4 @@ def _refused(bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | N
                 )
             )
         strides = [step * bits // 8 for step in steps[1:]]
-    return out + [Rule(*one) for one in tma.refused(bits, dims, strides, box, (), swizzle)]
+    return out + [Rule(*one) for one in tma.refused(bits, dims, strides, box=box, steps=(), swizzle=swizzle)]

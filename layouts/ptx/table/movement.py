@@ -26,6 +26,7 @@ def _row(
     opcode: Opcode,
     text: str,
     shape: str,
+    *,
     data: str,
     address: str,
     element: str,
@@ -62,19 +63,19 @@ _PACKED_NOTE = (
 )
 
 FAMILIES = [
-    _row(LOAD, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16"),
-    _row(LOAD, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16"),
+    _row(LOAD, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
+    _row(LOAD, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", data=TRANSPOSED, address=ROWS_8, element="b16"),
     *(
         _row(
             LOAD,
             ".sync.aligned.{shape}{x}.trans.shared." + (f"b8x16.{packed}" if packed else "b8"),
             "m16n16",
-            "(g:8 t:4) (x:x r:2 c:2 e:2) -> (x) (t r e) (c g)",
-            ROWS_16,
-            "b8",
-            _PACKED_NOTE if packed else NOT_RUN,
-            (".x1", ".x2"),
-            packed,
+            data="(g:8 t:4) (x:x r:2 c:2 e:2) -> (x) (t r e) (c g)",
+            address=ROWS_16,
+            element="b8",
+            note=_PACKED_NOTE if packed else NOT_RUN,
+            counts=(".x1", ".x2"),
+            unpacks=packed,
         )
         for packed in ("", *_PACKED)
     ),
@@ -83,24 +84,24 @@ FAMILIES = [
             LOAD,
             f".sync.aligned.{{shape}}{{x}}.shared.b8x16.{packed}",
             "m8n16",
-            "(g:8 t:4) (x:x e:4) -> (x) (g) (t e)",
-            ROWS_8,
-            "b8",
-            _PACKED_NOTE,
+            data="(g:8 t:4) (x:x e:4) -> (x) (g) (t e)",
+            address=ROWS_8,
+            element="b8",
+            note=_PACKED_NOTE,
             unpacks=packed,
         )
         for packed in _PACKED
     ),
-    _row(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16"),
-    _row(STORE, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16"),
+    _row(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
+    _row(STORE, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", data=TRANSPOSED, address=ROWS_8, element="b16"),
     _row(
         STORE,
         ".sync.aligned.{shape}{x}.trans.shared.{data}",
         "m16n8",
-        "(g:8 t:4) (x:x c:2 e:2) -> (x) (t e) (c g)",
-        ROWS_8,
-        "b8",
-        NOT_RUN + " In memory each matrix is 8 rows of 16 bytes.",
+        data="(g:8 t:4) (x:x c:2 e:2) -> (x) (t e) (c g)",
+        address=ROWS_8,
+        element="b8",
+        note=NOT_RUN + " In memory each matrix is 8 rows of 16 bytes.",
     ),
     Family(
         MOVE.text,

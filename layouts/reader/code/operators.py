@@ -54,7 +54,7 @@ class Operators(Finding):
             if own is not None:
                 return own
             left, right = (self._argument_value(operand) for operand in operands)
-            return self.operate(one.op, left, right, one, one.left, one.right)
+            return self.operate(one.op, left, right, one, left_at=one.left, right_at=one.right)
         left = self.value(one.left, scope)
         if isinstance(left, Object) and one.op in ("&&", "||") and f"operator{one.op}" in left.record.methods:
             return self.operator(one.op, left, self.value(one.right, scope), one)
@@ -69,7 +69,7 @@ class Operators(Finding):
             decided = other is not None and (truth is not None or other == (one.op == "||")) and not self.python
             return Int(int(bool(other)), BOOL) if decided else self._both_open(one, left, right, truth)
         right = self.value(one.right, scope)
-        return self.operate(one.op, left, right, one, one.left, one.right)
+        return self.operate(one.op, left, right, one, left_at=one.left, right_at=one.right)
 
     def _misread_name(self, one: tree.Binary, scope: Scope) -> tree.Name | None:
         """Outer<4>::Inner<4>::value, which the grammar reads as Outer<4>::Inner < 4 > ::value."""
@@ -104,9 +104,15 @@ class Operators(Finding):
         return free(self.words(one), BOOL)
 
     def operate(
-        self, op: str, left: Any, right: Any, at: tree.Expression,
-        left_at: tree.Expression | None = None, right_at: tree.Expression | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        op: str,
+        left: Any,
+        right: Any,
+        at: tree.Expression,
+        *,
+        left_at: tree.Expression | None = None,
+        right_at: tree.Expression | None = None,
+    ) -> Any:
         """left op right, for every operator but && and ||; warns of C's pitfalls at the operator's place."""
         if isinstance(left, Array) and left.name == "" and left.element is not None:
             left = self.decayed(left)

@@ -135,13 +135,15 @@ class Parts:
 
 def rules(made: Parts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
     """The rules that a map breaks, at the call that makes it."""
-    told = tma.refused(made.bits, made.dims, made.strides, made.box, steps, made.swizzle, interleave)
+    told = tma.refused(
+        made.bits, made.dims, made.strides, box=made.box, steps=steps, swizzle=made.swizzle, interleave=interleave
+    )
     return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
 
 
 def strides_of(made: Parts) -> list[Pitfall]:
     """The rules of the tensor alone, where boxes are made to fit."""
-    told = tma.refused(made.bits, made.dims, made.strides, ())
+    told = tma.refused(made.bits, made.dims, made.strides, box=())
     return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
 
 
