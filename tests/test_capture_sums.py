@@ -210,7 +210,24 @@ def mma(text: str, element: str, shift: int = 0, **fill: Any) -> list[Record]:
         for name, count, first in (("a", rows, k), ("b", cols, k + shift)):
             mn, along = np.arange(count)[:, None], first + np.arange(depth)[None, :]
             held[name] = registers(fills.codes(mn, along, element, name, **fill), name, text)
-        out.append(Record("mma", "k.cu", 20, "", text, (0, 0, 0), 0, {}, {}, {}, 0, np.zeros(0, np.uint8), None, held))
+        out.append(
+            Record(
+                "mma",
+                "k.cu",
+                20,
+                label="",
+                text=text,
+                block=(0, 0, 0),
+                thread=0,
+                words={},
+                slice={},
+                immediates={},
+                window_first=0,
+                window=np.zeros(0, np.uint8),
+                addresses=None,
+                registers=held,
+            )
+        )
     return out
 
 

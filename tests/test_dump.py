@@ -37,9 +37,18 @@ def distinct(mn: int, k: int, bits: int = 16) -> Any:
 
 
 def looked(
-    spec: dict[str, Any], word: Descriptor, codes: Any = None, mn: int = 64, k: int = 64, ptx: str = F16,
-    operand: str = "a", major: str = "K", origin: tuple[int, int] = (0, 0), **more: Any,
-) -> Examined:  # fmt: skip
+    spec: dict[str, Any],
+    word: Descriptor,
+    codes: Any = None,
+    *,
+    mn: int = 64,
+    k: int = 64,
+    ptx: str = F16,
+    operand: str = "a",
+    major: str = "K",
+    origin: tuple[int, int] = (0, 0),
+    **more: Any,
+) -> Examined:
     """A tile stored so, examined with itself as the expected one."""
     row = dtype(find(ptx).types[operand])
     codes = distinct(mn, k, row.bits) if codes is None else codes

@@ -156,8 +156,8 @@ def test_maps_are_pycutes(text: str, tile: tuple[int, int, int]) -> None:
     shape = found.umma.shape
     meant = umma.traits(found.ctas, *shape)
     for name in "abc":
-        ids, first, second = tiled.operand(name, meant[name], shape, meant["thr"], ((1, 1, 1), (0, 0, 0)),
-                                           (None, None, None), tile)  # fmt: skip
+        ids, first, second = tiled.operand(name, meant[name], shape, thr_id=meant["thr"], atoms=((1, 1, 1), (0, 0, 0)),
+                                           tilers=(None, None, None), tile=tile)  # fmt: skip
         op = found.operand(name)
         rows, cols = (op.cols, op.rows) if name == "b" else (op.rows, op.cols)
         assert op.thread_ids.tolist() == ids == list(range(found.ctas))
