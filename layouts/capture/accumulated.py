@@ -35,7 +35,7 @@ Group = tuple[int, ...]  # block and warp, or block and warpgroup
 Shape = tuple[int, int, str]  # of D: m, n, type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
     """D as one warp recorded it. verdict: match where it is the product that it should be; unknown where it is not even
     that of what was read, and not every step is here; else mismatch. as_read: whether it is the sum of what the steps
@@ -260,9 +260,17 @@ class Sums:
             right, as_read, start, key, name = _nearest(values, rows, c, starts, tiles, own.element.name)
             tile = tiles[key]
             made = Accumulator(
-                number, record, tile.m, tile.n, tile.sums[name].steps, values.size, right, as_read, whole,
-                name == "recorded",
-            )  # fmt: skip
+                number=number,
+                record=record,
+                m=tile.m,
+                n=tile.n,
+                steps=tile.sums[name].steps,
+                total=values.size,
+                right=right,
+                as_read=as_read,
+                whole=whole,
+                since=name == "recorded",
+            )
             return _Nearest(made, key, start)
 
         with_c = best(fresh)

@@ -51,7 +51,7 @@ class Wrong:
     lies: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operand:
     """One operand of one step. how: descriptor or registers; part: the slice that it should be; several: elements whose
     value occurs more than once in the matrix, so that it does not say which of them was read; stored: how the tile lies
@@ -124,7 +124,7 @@ class Picture:
     lies: Ints | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
     """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many."""
 
@@ -249,9 +249,17 @@ def verify(
     if not whole and not left:
         notes.append("No wgmma and no mma is recorded.")
     return Verified(
-        tuple(verdicts), tuple(accumulators), tuple(loads), tuple(unread), tuple(dict.fromkeys(notes)),
-        "matrices" if a is not None or b is not None else "fills", len(files[0]), captures[0].dropped, left, picture,
-    )  # fmt: skip
+        steps=tuple(verdicts),
+        accumulators=tuple(accumulators),
+        loads=tuple(loads),
+        unread=tuple(unread),
+        notes=tuple(dict.fromkeys(notes)),
+        source="matrices" if a is not None or b is not None else "fills",
+        records=len(files[0]),
+        dropped=captures[0].dropped,
+        left=left,
+        picture=picture,
+    )
 
 
 def _once(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
@@ -395,13 +403,21 @@ def _operand(
             else diagnosed_registers(step, side, part, records, windows, fits)
         )  # fmt: skip
     one = Operand(
-        side.operand, "descriptor" if side.memory is not None else "registers", part, right.size, count,
-        int((~side.inside).sum()), int((side.mn == SEVERAL).sum()), None if side.word is None else side.word.word,
-        side.seen.major if side.seen is not None else "",
-        _first(side, part, right) if count < right.size else None,
-        None if stored is None else dict(stored.storage.spec), "" if stored is None else stored.storage.text,
-        (0, 0) if stored is None else (stored.mn, stored.k), diagnoses,
-    )  # fmt: skip
+        name=side.operand,
+        how="descriptor" if side.memory is not None else "registers",
+        part=part,
+        total=right.size,
+        right=count,
+        outside=int((~side.inside).sum()),
+        several=int((side.mn == SEVERAL).sum()),
+        word=None if side.word is None else side.word.word,
+        major=side.seen.major if side.seen is not None else "",
+        first=_first(side, part, right) if count < right.size else None,
+        stored=None if stored is None else dict(stored.storage.spec),
+        stored_text="" if stored is None else stored.storage.text,
+        stored_at=(0, 0) if stored is None else (stored.mn, stored.k),
+        diagnoses=diagnoses,
+    )
     lies = None
     if stored is not None and count < right.size:
         lies = stored.addresses(side.known, part, side.rows, side.depth)

@@ -72,7 +72,10 @@ def diagnose(
     if not possible:
         return unreadable(given, seen, stored, expected=expected, mn=mn, k=k, judge=diagnose)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
-    cases = [Case(given, right, seen, stored, mn, k, expected, computed) for right in rights]
+    cases = [
+        Case(given=given, right=right, seen=seen, stored=stored, mn=mn, k=k, expected=expected, computed=computed)
+        for right in rights
+    ]
     case, causes = _likeliest(cases, _begins(stored, mn, k))
     other = _stored_otherwise(case) if len(case.differ) > 1 and not _proven(causes) else None
     fix = _repaired(case, causes)

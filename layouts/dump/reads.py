@@ -129,7 +129,9 @@ def examine(
     row = dtype(instruction.types[operand])
     address = reads(descriptor, seen)
     codes, inside = gather(dump, address, row.bits)
-    made = Examined(dump, descriptor, seen, row, operand, address, codes, inside, origin=origin)
+    made = Examined(
+        dump, descriptor, seen, element=row, operand=operand, address=address, codes=codes, inside=inside, origin=origin
+    )
     if expected is None:
         return made
     tile = tile_of(expected, row.name, operand, seen, choice(taken, "expected_as", AS))

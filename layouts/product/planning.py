@@ -159,7 +159,7 @@ def _tiled(
     base = reads.whole("base", at, 0, MOST_SHARED)
     order = order and reads.word("order", ORDERS)
     try:
-        tile = Tile(element.bits, major, swizzle, mn, k, order, base, by)
+        tile = Tile(element.bits, major, swizzle, mn, k, order=order, base=base, swizzle_by=by)
         tile.descriptor(first, 0, step, rows)
     except LayoutError as error:
         name = {"slice": "first"}.get(error.field, error.field)
@@ -235,7 +235,7 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
     major = reads.word("major", ("K", "MN"))
     if major == "MN" and op.container_bits < 8:
         raise reads.fail("bad_major", "major", f"{op.element.name} elements share bytes along K.", "Store it K-major.")
-    plain = Side(s, op.element, op.container_bits, mn, k, major, products)
+    plain = Side(s, op.element, op.container_bits, mn=mn, k=k, major=major, products=products)
     least = -(-plain.line_units * plain.unit_bytes // 16) * 16
     pitch = reads.whole("pitch_bytes", least, least, 4096)
     if pitch % 16:
@@ -263,10 +263,10 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
         s,
         op.element,
         op.container_bits,
-        mn,
-        k,
-        major,
-        products,
+        mn=mn,
+        k=k,
+        major=major,
+        products=products,
         pitch_bytes=pitch,
         mode=swizzle,
         base=base,

@@ -315,7 +315,17 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
         grid = grids.get(name)
         stored = " stored" if grid and grid.operand.kept else ""
-        return Panel(name, f"{name.upper()}{stored} {dims} {rows}×{cols}", rows, cols, x, y, width, height, grid)
+        return Panel(
+            name,
+            f"{name.upper()}{stored} {dims} {rows}×{cols}",
+            rows=rows,
+            cols=cols,
+            x=x,
+            y=y,
+            cell_width=width,
+            cell_height=height,
+            grid=grid,
+        )
 
     panels = (
         panel("a", m, a_cols, x=LEFT, y=below, width=wide_k, height=tall),
@@ -362,7 +372,19 @@ def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
         if panels and x + width > _WIDE:
             x, y, deepest = LEFT, y + deepest + TOP + GAP, 0.0
         name = title.replace(" ", "")
-        panels.append(Panel(name.lower(), title, grid.rows, grid.cols, x, y, cell_width, cell_height, grid))
+        panels.append(
+            Panel(
+                name.lower(),
+                title,
+                rows=grid.rows,
+                cols=grid.cols,
+                x=x,
+                y=y,
+                cell_width=cell_width,
+                cell_height=cell_height,
+                grid=grid,
+            )
+        )
         deepest = max(deepest, panels[-1].height)
         x += width + GAP + LEFT
     return Figure(
@@ -391,5 +413,17 @@ def operand_figure(
     cell_height = min(21.0, max(cell_width, (_TALL - TOP) / high))
     cell_width, cell_height = cell or (cell_width, cell_height)
     title = f"{operand.name.upper()} {'×'.join(operand.dims)} {grid.rows}×{grid.cols} {operand.element.name}"
-    panel = Panel(operand.name, title, high, wide, LEFT, TOP, cell_width, cell_height, grid, row0=row0, col0=col0)
+    panel = Panel(
+        operand.name,
+        title,
+        rows=high,
+        cols=wide,
+        x=LEFT,
+        y=TOP,
+        cell_width=cell_width,
+        cell_height=cell_height,
+        grid=grid,
+        row0=row0,
+        col0=col0,
+    )
     return Figure(max(LEFT + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))

@@ -231,9 +231,22 @@ def _step(turn: Turn, word: Descriptor, seen: View, stored: Storage | None, mn: 
         matched = int(np.count_nonzero(address_of == wanted))
         expected, verdict = int(wanted[0, 0]), "match" if matched == total else "mismatch"
     return Step(
-        dict(turn.use.loops), turn.place.stage, word.word, mn, k, seen.rows, seen.k, verdict, expected,
-        int(address_of[0, 0]), matched, total, (), turn.given.span, around=turn.given.around,
-    )  # fmt: skip
+        loops=dict(turn.use.loops),
+        stage=turn.place.stage,
+        word=word.word,
+        mn=mn,
+        k=k,
+        rows=seen.rows,
+        depth=seen.k,
+        verdict=verdict,
+        expected=expected,
+        read=int(address_of[0, 0]),
+        matched=matched,
+        total=total,
+        causes=(),
+        span=turn.given.span,
+        around=turn.given.around,
+    )
 
 
 def causes(

@@ -97,7 +97,17 @@ class _Making(Contents):
             if rests := said.first_bytes(operands, assumed):
                 line += f"; this holds {rests}" if reserved else f", {rests}"
         complete = self.code is None or self.code.complete
-        made = Bench(told, tuple(operands), assumed, missing, verdict, line, why, complete, caution)
+        made = Bench(
+            pieces=told,
+            operands=tuple(operands),
+            assumed=assumed,
+            missing=missing,
+            verdict=verdict,
+            headline=line,
+            detail=why,
+            complete=complete,
+            caution=caution,
+        )
         blame = Blame(self.text, made, [builder for _, builder in self.built])
         placed_ = (replace(o, place=blame.of(o, o.first_wrong)) if o.first_wrong else o for o in operands)
         return replace(made, operands=tuple(placed_))
@@ -346,16 +356,25 @@ class _Making(Contents):
             by_tma=by_tma,
         )
         return Operand(
-            name, instruction.ptx, seen.major, first.use.why[name], self._piece_of(found),
-            store.piece if store else None,
-            None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
-            f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
-            tuple(steps), fits, tuple(dict.fromkeys(missing)), notices, depth // seen.k,
-            stages, max(min(len(found), judge.MOST_STEPS) - len(steps), int(bool(apart))),
-            tuple(dict.fromkeys(n for t in found for p in t.given.value.pieces for n, _ in p.source.terms)),
-            tuple(dict.fromkeys(self._piece_of([turn]) for turn in found[: judge.MOST_STEPS])),
-            self._of_storage(name, stored),
-        )  # fmt: skip
+            name=name,
+            instruction=instruction.ptx,
+            major=seen.major,
+            why=first.use.why[name],
+            descriptor=self._piece_of(found),
+            storage=store.piece if store else None,
+            stored=None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
+            stored_why=f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
+            steps=tuple(steps),
+            fits=fits,
+            missing=tuple(dict.fromkeys(missing)),
+            notices=notices,
+            k_steps=depth // seen.k,
+            stages=stages,
+            left=max(min(len(found), judge.MOST_STEPS) - len(steps), int(bool(apart))),
+            symbols=tuple(dict.fromkeys(n for t in found for p in t.given.value.pieces for n, _ in p.source.terms)),
+            others=tuple(dict.fromkeys(self._piece_of([turn]) for turn in found[: judge.MOST_STEPS])),
+            assumed=self._of_storage(name, stored),
+        )
 
     def _turned(
         self, instruction: Instruction, name: str, found: list[judge.Turn], store: Store, seen: View

@@ -31,7 +31,7 @@ def _rows(
         (shape,),
         types,
         SPARSE_ABCD if sparse else ABCD,
-        PTX("9.7.14.5.14"),
+        source=PTX("9.7.14.5.14"),
         slots="d a b c s",
         container=container,
         sparsity=sparse,

@@ -248,7 +248,7 @@ class Operators(Finding):
             return Int(made, kind, low=by if op == "<<" and by > 0 else 0, origin=origin)
         out = word.shifted(one, by if op == "<<" else -by)
         low = by if op == "<<" and one.known is not None and not one.known else out.low
-        return Int(out.const, kind, out.pieces, low, out.marks, origin, out.assumed)
+        return Int(out.const, kind, out.pieces, low=low, marks=out.marks, origin=origin, assumed=out.assumed)
 
     def _unary(self, one: tree.Unary, scope: Scope) -> Any:
         if one.op == "post":

@@ -121,9 +121,19 @@ class Parts:
             *([f"storage.{k}" for k, v in storage.items() if v is None] if storage else ["storage"]),
         ]
         return TensorMap(
-            self.term.head, self.term.span, self.bits, self.name, self.dims, self.strides, box, self.swizzle, storage,
-            tuple(undetermined), tuple(problems), dict(self.sheet.symbols),
-        )  # fmt: skip
+            self.term.head,
+            self.term.span,
+            element_bits=self.bits,
+            data_type=self.name,
+            dims=self.dims,
+            strides=self.strides,
+            box=box,
+            swizzle=self.swizzle,
+            storage=storage,
+            undetermined=tuple(undetermined),
+            problems=tuple(problems),
+            symbols=dict(self.sheet.symbols),
+        )
 
     def _storage(self) -> dict[str, Any] | None:
         """What the box leaves, where the text decides all of it."""
