@@ -129,6 +129,7 @@ IDESC = "The instruction descriptor of a tcgen05.mma: its word, or a wish as in 
 def show(
     ptx: Ptx,
     operand: Annotated[str, typer.Argument(help="a, b, c or d; all when left out.")] = "",
+    *,
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
     lane: Annotated[str, typer.Option("--lane", help="A lane (thread): what does it hold?")] = "",
     value: Annotated[str, typer.Option("--value", help="With --lane: one value only.")] = "",
@@ -178,6 +179,7 @@ def show(
 def diagram(
     ptx: Ptx,
     operand: Annotated[str, typer.Argument(help="a, b, c, d, data; the whole product when left out.")] = "",
+    *,
     output: Annotated[
         str,
         typer.Option(

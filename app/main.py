@@ -116,7 +116,7 @@ class Head:
 @lru_cache(maxsize=2)
 def style_sheet(cache: str) -> Body:
     """The joined style sheets, compressed."""
-    return Body(style().encode(), "text/css", cache).prepare("br").prepare("gzip")
+    return Body(style().encode(), "text/css", cache=cache).prepare("br").prepare("gzip")
 
 
 class Assets(StaticFiles):

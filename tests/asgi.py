@@ -32,6 +32,7 @@ async def ask(
     method: str,
     address: str,
     body: bytes | Any = b"",
+    *,
     headers: dict[str, str] | None = None,
     client: str = "127.0.0.1",
     receive: Any = None,

@@ -125,9 +125,17 @@ class Card:
             given["base"][0] = self.window
         absolute = i.family.by_descriptor and not given["relative"]
         job = Product(
-            i, a_from, registers, words, image, overlay if overlay is not None and overlay.size else None,
-            int(given.get("overlay_at", 0)), absolute, immediates, keep,
-        )  # fmt: skip
+            i,
+            a_from,
+            registers,
+            descriptors=words,
+            image=image,
+            overlay=overlay if overlay is not None and overlay.size else None,
+            overlay_at=int(given.get("overlay_at", 0)),
+            absolute=absolute,
+            immediates=immediates,
+            keep=keep,
+        )
         self._into(given["out"], np.broadcast_to(Reference().product(job)[0], (x, y, i.threads, keep)))
 
     def movement(self, i: Instruction, launch: Launch, **given: Any) -> None:

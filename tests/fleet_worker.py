@@ -25,7 +25,9 @@ def main() -> int:
     devices = [(n, device(capability)) for n, capability in enumerate(capabilities.split(","))]
     program, *files = rest or [""]
     kind = "faulty" if name == "faulty" else "stand-in"
-    return serve_workers(scheduler, name, devices, "127.0.0.1", Tls(*files), program, [*FAKE, "ready", kind])
+    return serve_workers(
+        scheduler, name, devices, host="127.0.0.1", tls=Tls(*files), program=program, argv=[*FAKE, "ready", kind]
+    )
 
 
 if __name__ == "__main__":

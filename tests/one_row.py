@@ -22,8 +22,8 @@ LOAD = Family(
     ("16x64b",),
     ("b32",),
     {"data": "(g:8 c:2 h:2) (r:x) -> (h g) (r c)"},
-    PTX("9.7.16.2.3"),
-    Verb.LOAD,
+    source=PTX("9.7.16.2.3"),
+    verb=Verb.LOAD,
     memory=Place.TENSOR,
     slots="data",
     options={"x": (".x1", ".x4", ".x16")},
@@ -36,7 +36,7 @@ PRODUCT = Family(
     ("m16n8k32",),
     ("s32 s8 s8 s32",),
     ABCD,
-    PTX("none"),
+    source=PTX("none"),
 )
 
 

@@ -89,7 +89,7 @@ async def ask(case: Any) -> None:
     sent = requests.Request(**ASGI_TRANSPORT.serialize_case(case, base_url="http://127.0.0.1")).prepare()
     body = sent.body.encode() if isinstance(sent.body, str) else sent.body or b""
     given = {name.lower(): value for name, value in sent.headers.items()} | {"accept-encoding": "identity"}
-    told = await asgi.ask(APP, str(sent.method), sent.path_url, body, given)
+    told = await asgi.ask(APP, str(sent.method), sent.path_url, body, headers=given)
     headers = {name: [value] for name, value in told.headers.items()}
     answer = Response(told.status, headers, told.body, sent, 0.0, True)
     case.validate_response(answer, excluded_checks=NOT_PROMISED)

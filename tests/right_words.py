@@ -177,4 +177,17 @@ def programs(seed: int, count: int) -> Iterator[Program]:
             continue
         base = random.randrange(1, 60) * 1024
         made += 1
-        yield Program(types, n, operand, major, swizzle, mn, k, order, base, at_mn, at_k, kind).with_right_fields()
+        yield Program(
+            types,
+            n,
+            operand,
+            major=major,
+            swizzle=swizzle,
+            mn=mn,
+            k=k,
+            order=order,
+            base=base,
+            at_mn=at_mn,
+            at_k=at_k,
+            kind=kind,
+        ).with_right_fields()

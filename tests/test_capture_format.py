@@ -19,20 +19,51 @@ from lanescope.ptx.dtypes import dtype
 
 RNG = np.random.default_rng(3)
 WGMMA = Record(
-    "wgmma", "kernel.cu", 42, "AB", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", (1, 2, 3), 128,
-    {"a": 0x4000004000010040, "b": (1 << 64) - 1}, {"m": 64, "k": 16},
-    {"scale_a": -1, "scale_b": 1, "trans_a": 0, "trans_b": 1}, 1024, RNG.integers(0, 256, 4096, dtype=np.uint8),
-)  # fmt: skip
+    "wgmma",
+    "kernel.cu",
+    42,
+    label="AB",
+    text="wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
+    block=(1, 2, 3),
+    thread=128,
+    words={"a": 0x4000004000010040, "b": (1 << 64) - 1},
+    slice={"m": 64, "k": 16},
+    immediates={"scale_a": -1, "scale_b": 1, "trans_a": 0, "trans_b": 1},
+    window_first=1024,
+    window=RNG.integers(0, 256, 4096, dtype=np.uint8),
+)
 LOAD = Record(
-    "ldmatrix", "kernel.cu", 43, "A", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", (0, 0, 0), 32, {}, {}, {}, 0,
-    RNG.integers(0, 256, 64, dtype=np.uint8), RNG.integers(0, 1 << 32, 32, dtype=np.uint32),
-    {"a": RNG.integers(0, 1 << 32, (32, 4), dtype=np.uint32)},
-)  # fmt: skip
+    "ldmatrix",
+    "kernel.cu",
+    43,
+    label="A",
+    text="ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+    block=(0, 0, 0),
+    thread=32,
+    words={},
+    slice={},
+    immediates={},
+    window_first=0,
+    window=RNG.integers(0, 256, 64, dtype=np.uint8),
+    addresses=RNG.integers(0, 1 << 32, 32, dtype=np.uint32),
+    registers={"a": RNG.integers(0, 1 << 32, (32, 4), dtype=np.uint32)},
+)
 MMA = Record(
-    "mma", "größe.cu", 44, "", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (0, 0, 0), 0, {}, {}, {}, 0,
-    np.zeros(0, np.uint8), None,
-    {name: RNG.integers(0, 1 << 32, (32, n), dtype=np.uint32) for name, n in (("a", 4), ("b", 2), ("d", 4))},
-)  # fmt: skip
+    "mma",
+    "größe.cu",
+    44,
+    label="",
+    text="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    block=(0, 0, 0),
+    thread=0,
+    words={},
+    slice={},
+    immediates={},
+    window_first=0,
+    window=np.zeros(0, np.uint8),
+    addresses=None,
+    registers={name: RNG.integers(0, 1 << 32, (32, n), dtype=np.uint32) for name, n in (("a", 4), ("b", 2), ("d", 4))},
+)
 WHOLE = Capture((WGMMA, LOAD, MMA))
 
 
@@ -242,7 +273,7 @@ def known(
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """The codes [mn][k] of A and of B, and the notes."""
     notes: list[str] = []
-    found = matrices.known_of((name, name), [[]], a, b, nk, notes, (), stored)
+    found = matrices.known_of((name, name), [[]], a=a, b=b, nk=nk, notes=notes, steps=(), kept=stored)
     return found["a"].codes[0], found["b"].codes[0], notes
 
 

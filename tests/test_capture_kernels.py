@@ -122,10 +122,24 @@ def accumulated(values: np.ndarray, label: str = "D") -> list[Record]:
     registers = values.astype(np.float32).view(np.uint32)[own.rows, own.cols]
     none = np.zeros(0, np.uint8)
     return [
-        Record("fragment", "k.cu", 30, label, BF16.format(n=64), (0, 0, 0), 32 * warp, {}, {}, {}, 0, none, None,
-               {"d": registers[32 * warp : 32 * warp + 32]})
+        Record(
+            "fragment",
+            "k.cu",
+            30,
+            label=label,
+            text=BF16.format(n=64),
+            block=(0, 0, 0),
+            thread=32 * warp,
+            words={},
+            slice={},
+            immediates={},
+            window_first=0,
+            window=none,
+            addresses=None,
+            registers={"d": registers[32 * warp : 32 * warp + 32]},
+        )
         for warp in range(4)
-    ]  # fmt: skip
+    ]
 
 
 def test_where_accumulators_begin() -> None:

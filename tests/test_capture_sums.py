@@ -210,7 +210,24 @@ def mma(text: str, element: str, shift: int = 0, **fill: Any) -> list[Record]:
         for name, count, first in (("a", rows, k), ("b", cols, k + shift)):
             mn, along = np.arange(count)[:, None], first + np.arange(depth)[None, :]
             held[name] = registers(fills.codes(mn, along, element, name, **fill), name, text)
-        out.append(Record("mma", "k.cu", 20, "", text, (0, 0, 0), 0, {}, {}, {}, 0, np.zeros(0, np.uint8), None, held))
+        out.append(
+            Record(
+                "mma",
+                "k.cu",
+                20,
+                label="",
+                text=text,
+                block=(0, 0, 0),
+                thread=0,
+                words={},
+                slice={},
+                immediates={},
+                window_first=0,
+                window=np.zeros(0, np.uint8),
+                addresses=None,
+                registers=held,
+            )
+        )
     return out
 
 
@@ -239,7 +256,9 @@ def test_both_operands_are_of_one_fill() -> None:
     none = np.zeros_like(window)
     none[: BASE_B - 1024] = window[: BASE_B - 1024]
     for held in (window, none):
-        made = known_of(("bf16", "bf16"), [tuple(replace(one, window=held) for one in files[0])], None, None, False, [])
+        made = known_of(
+            ("bf16", "bf16"), [tuple(replace(one, window=held) for one in files[0])], a=None, b=None, nk=False, notes=[]
+        )
         assert made["a"].blocks == made["b"].blocks == 1 and made["a"].own_periods == made["b"].own_periods == (
             240,
             128,

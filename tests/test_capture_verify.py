@@ -89,9 +89,19 @@ def memory(*tiles: tuple[dict[str, Any], np.ndarray], bits: int = 16, size: int 
 
 def record(a: Descriptor, b: Descriptor, window: np.ndarray, n: int = 64, **more: Any) -> Record:
     made = Record(
-        "wgmma", "k.cu", 10, "AB", BF16.format(n=n), (0, 0, 0), 0, {"a": a.word, "b": b.word}, {},
-        {"scale_a": 1, "scale_b": 1, "trans_a": 0, "trans_b": 0}, 1024, window,
-    )  # fmt: skip
+        "wgmma",
+        "k.cu",
+        10,
+        label="AB",
+        text=BF16.format(n=n),
+        block=(0, 0, 0),
+        thread=0,
+        words={"a": a.word, "b": b.word},
+        slice={},
+        immediates={"scale_a": 1, "scale_b": 1, "trans_a": 0, "trans_b": 0},
+        window_first=1024,
+        window=window,
+    )
     return replace(made, **more)
 
 
@@ -207,7 +217,20 @@ def warp(bug: str = "") -> list[Record]:
         (spec((32, 64), 8192), tile("f16", "b", (0, 0), (32, 64))),
         size=16 << 10,
     )  # fmt: skip
-    base = Record("ldmatrix", "k.cu", 10, "A", LOAD, (0, 0, 0), 0, {}, {}, {}, 1024, window)
+    base = Record(
+        "ldmatrix",
+        "k.cu",
+        10,
+        label="A",
+        text=LOAD,
+        block=(0, 0, 0),
+        thread=0,
+        words={},
+        slice={},
+        immediates={},
+        window_first=1024,
+        window=window,
+    )
     lanes, records = np.arange(32), []
     for k in range(0, 64, 16):
         a, b = [], []
@@ -227,11 +250,24 @@ def warp(bug: str = "") -> list[Record]:
             b += [held[:, :2], held[:, 2:]]
         records += [
             Record(
-                "mma", "k.cu", 20, "", MMA, (0, 0, 0), 0, {}, {}, {}, 0, np.zeros(0, np.uint8), None,
-                {"a": x, "b": y},
+                "mma",
+                "k.cu",
+                20,
+                label="",
+                text=MMA,
+                block=(0, 0, 0),
+                thread=0,
+                words={},
+                slice={},
+                immediates={},
+                window_first=0,
+                window=np.zeros(0, np.uint8),
+                addresses=None,
+                registers={"a": x, "b": y},
             )
-            for x in a for y in b
-        ]  # fmt: skip
+            for x in a
+            for y in b
+        ]
     return records
 
 

@@ -192,7 +192,7 @@ def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pyte
         (s.verdict, s.word) for o in told.operands for s in o.steps
     ]
     looked, tried = judge.causes, engine.bench
-    monkeypatch.setattr(judge, "causes", lambda *a: asked.append("causes") or looked(*a))
+    monkeypatch.setattr(judge, "causes", lambda *a, **k: asked.append("causes") or looked(*a, **k))
     bench(wrong, copied=False)
     own = len(asked)
     monkeypatch.setattr(engine, "bench", lambda *a, **k: asked.append("bench") or tried(*a, **k))

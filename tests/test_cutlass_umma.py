@@ -281,10 +281,10 @@ def test_every_matrix_descriptor() -> None:
         width, step = int(bits), 256 // int(bits)
         if not TCGEN05.allows(width, major, TCGEN05.named(mode)):
             with pytest.raises(LayoutError, match="is not read with swizzle"):
-                Tile(width, major, TCGEN05.named(mode), int(mn), int(k), order, 0, form=TCGEN05)
+                Tile(width, major, TCGEN05.named(mode), int(mn), int(k), order=order, base=0, form=TCGEN05)
             refused += 1
             continue
-        tile = Tile(width, major, TCGEN05.named(mode), int(mn), int(k), order, 0, form=TCGEN05)
+        tile = Tile(width, major, TCGEN05.named(mode), int(mn), int(k), order=order, base=0, form=TCGEN05)
         seen = View(min(int(mn), 128), step, width, major, TCGEN05)
         for n, start in enumerate(map(int, starts.split())):
             ours, theirs = tile.descriptor(0, n * step, step), Descriptor(int(word, 16) + start, TCGEN05)

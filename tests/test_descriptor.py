@@ -175,7 +175,7 @@ def test_the_default_order_is_that_of_cutlass_collectives() -> None:
             for i, j in ((0, 0), (64, 0), (0, 8), (127, 63), (72, 40)):
                 assert tile.offset_before(i, j) == 2 * int(whole(i % am + am * (j % ak), i // am + nm * (j // ak)))
     assert str(Tile(16, "MN", mode("128B"), 128, 64, base=1024).descriptor()) == "0x4000004002000040"
-    assert str(Tile(16, "MN", mode("128B"), 128, 64, "mn", 1024).descriptor()) == "0x4000008000400040"
+    assert str(Tile(16, "MN", mode("128B"), 128, 64, order="mn", base=1024).descriptor()) == "0x4000008000400040"
 
 
 @pytest.mark.parametrize("name", ["32B", "64B", "128B"])
@@ -183,16 +183,21 @@ def test_the_default_order_is_that_of_cutlass_collectives() -> None:
 def test_a_tile_swizzled_from_its_own_start(name: str, rows: int) -> None:
     """The bytes are those of an aligned tile, moved; the descriptor's base offset makes the hardware read them."""
     for major in ("K", "MN"):
-        aligned, moved = (Tile(16, major, mode(name), 64, 64, "", base, "tile") for base in (8192, 8192 + 128 * rows))
+        aligned, moved = (
+            Tile(16, major, mode(name), 64, 64, order="", base=base, swizzle_by="tile")
+            for base in (8192, 8192 + 128 * rows)
+        )
         assert np.array_equal(aligned.offsets(), moved.offsets())
-        assert np.array_equal(aligned.offsets(), Tile(16, major, mode(name), 64, 64, "", 8192).offsets())
+        assert np.array_equal(aligned.offsets(), Tile(16, major, mode(name), 64, 64, order="", base=8192).offsets())
         for k in (0, 16, 48):
             got = reads(moved.descriptor(0, k), View(64, 16, 16, major))
             assert np.array_equal(got, moved.base + moved.offsets()[:, k : k + 16])
     if rows % mode(name).chunks:
-        assert not np.array_equal(moved.offsets(), Tile(16, major, mode(name), 64, 64, "", moved.base).offsets())
+        assert not np.array_equal(
+            moved.offsets(), Tile(16, major, mode(name), 64, 64, order="", base=moved.base).offsets()
+        )
     with pytest.raises(LayoutError, match="rows of 128 bytes"):
-        Tile(16, "K", mode(name), 64, 64, "", 16, "tile").descriptor()
+        Tile(16, "K", mode(name), 64, 64, order="", base=16, swizzle_by="tile").descriptor()
 
 
 WORKED = [  # the m64n32k16 examples of the seed, LBO and SBO in 16-byte units; None: nothing reads it
@@ -373,7 +378,7 @@ def test_reads_beyond_shared_memory_are_told() -> None:
 
 def test_k_steps_read_what_the_tile_holds() -> None:
     for name, order in (("128B", "mn"), ("64B", "k"), ("none", "mn")):
-        tile = Tile(16, "K", mode(name), 128, 128, order, 2048)
+        tile = Tile(16, "K", mode(name), 128, 128, order=order, base=2048)
         for step in slices.k_steps(tile):
             got = reads(step.descriptor, View(64, 16, 16, "K"))
             assert np.array_equal(got - 2048, tile.offsets()[:64, step.k : step.k + 16])

@@ -68,11 +68,63 @@ def test_the_study_bites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # one example of each cause, and what is said of it --------------------------------------------------------------------
 
-WIDE = Program("f32.f16.f16", 128, "b", "K", "128B", 256, 128, "mn", 0x2000, 0, 64, "canonical").with_right_fields()
+WIDE = Program(
+    "f32.f16.f16",
+    128,
+    "b",
+    major="K",
+    swizzle="128B",
+    mn=256,
+    k=128,
+    order="mn",
+    base=0x2000,
+    at_mn=0,
+    at_k=64,
+    kind="canonical",
+).with_right_fields()
 INSIDE = replace(WIDE, at_k=16).with_right_fields()
-MN = Program("f32.bf16.bf16", 128, "b", "MN", "64B", 256, 64, "k", 0x2000, 0, 16, "canonical").with_right_fields()
-ROWS = Program("f32.f16.f16", 64, "a", "K", "128B", 64, 64, "mn", 0x1400, 0, 16, "rows").with_right_fields()
-NONE = Program("f32.f16.f16", 64, "b", "K", "none", 128, 64, "mn", 0x1000, 0, 0, "canonical").with_right_fields()
+MN = Program(
+    "f32.bf16.bf16",
+    128,
+    "b",
+    major="MN",
+    swizzle="64B",
+    mn=256,
+    k=64,
+    order="k",
+    base=0x2000,
+    at_mn=0,
+    at_k=16,
+    kind="canonical",
+).with_right_fields()
+ROWS = Program(
+    "f32.f16.f16",
+    64,
+    "a",
+    major="K",
+    swizzle="128B",
+    mn=64,
+    k=64,
+    order="mn",
+    base=0x1400,
+    at_mn=0,
+    at_k=16,
+    kind="rows",
+).with_right_fields()
+NONE = Program(
+    "f32.f16.f16",
+    64,
+    "b",
+    major="K",
+    swizzle="none",
+    mn=128,
+    k=64,
+    order="mn",
+    base=0x1000,
+    at_mn=0,
+    at_k=0,
+    kind="canonical",
+).with_right_fields()
 PANELS_64 = {"width_bytes": 64, "outer8_stride": 512, "inner_stride": 4096, "swizzle": "64B", "base": 0x1400}
 
 
@@ -263,7 +315,20 @@ def test_a_swap_is_no_swap_when_lbo_is_not_read() -> None:
 @pytest.mark.parametrize(("wanted", "given"), [(64, 32), (96, 32), (96, 64)])
 def test_the_start_of_another_step_is_another_slice(wanted: int, given: int) -> None:
     """It may also be a step in elements of another size; a loop that is one or two steps behind is likelier."""
-    p = Program("s32.s8.s8", 16, "b", "K", "128B", 32, 128, "mn", 0x2800, 0, wanted, "rows").with_right_fields()
+    p = Program(
+        "s32.s8.s8",
+        16,
+        "b",
+        major="K",
+        swizzle="128B",
+        mn=32,
+        k=128,
+        order="mn",
+        base=0x2800,
+        at_mn=0,
+        at_k=wanted,
+        kind="rows",
+    ).with_right_fields()
     told = memory.verify_facts(p.ask(word(replace(p, start=p.base + given))))
     assert [d.code for d in told.diagnoses] == ["other_slice"]
     assert told.diagnoses[0].fix.descriptor == f"{word(p):#018x}"

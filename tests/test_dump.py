@@ -37,18 +37,33 @@ def distinct(mn: int, k: int, bits: int = 16) -> Any:
 
 
 def looked(
-    spec: dict[str, Any], word: Descriptor, codes: Any = None, mn: int = 64, k: int = 64, ptx: str = F16,
-    operand: str = "a", major: str = "K", origin: tuple[int, int] = (0, 0), **more: Any,
-) -> Examined:  # fmt: skip
+    spec: dict[str, Any],
+    word: Descriptor,
+    codes: Any = None,
+    *,
+    mn: int = 64,
+    k: int = 64,
+    ptx: str = F16,
+    operand: str = "a",
+    major: str = "K",
+    origin: tuple[int, int] = (0, 0),
+    **more: Any,
+) -> Examined:
     """A tile stored so, examined with itself as the expected one."""
     row = dtype(find(ptx).types[operand])
     codes = distinct(mn, k, row.bits) if codes is None else codes
     made = written(storage(spec, row.bits, major), codes, row.bits, size=more.pop("size", 0))
     expected = codes.astype(f"<u{max(row.bits // 8, 1)}")
     return examine(
-        more.pop("dump", made), word, find(ptx), operand, major, npy(expected.T if operand == "b" else expected),
-        "bits", origin,
-    )  # fmt: skip
+        more.pop("dump", made),
+        word,
+        find(ptx),
+        operand=operand,
+        major=major,
+        expected=npy(expected.T if operand == "b" else expected),
+        taken="bits",
+        origin=origin,
+    )
 
 
 # values ---------------------------------------------------------------------------------------------------------------
@@ -74,7 +89,7 @@ def test_every_type_is_read_back(ptx: str, k: int) -> None:
     made = written(storage(spec, row.bits, "K"), encode(whole, row.name), row.bits)
     word = word_of(BASE, 16, 1024, 0, "128B")
     step = find(ptx).sizes["k"]
-    told = examine(made, word, find(ptx), "b", "K", npy(numbers.T))
+    told = examine(made, word, find(ptx), operand="b", major="K", expected=npy(numbers.T))
     assert (told.verdict, told.matched, told.outside) == ("match", 64 * step, 0)
     np.testing.assert_array_equal(told.values, numbers[:, :step])
 
@@ -199,7 +214,13 @@ def test_a_wrong_base_and_a_transposed_tile_are_named() -> None:
     small = distinct(16, 16)
     made = written(storage(spec, 16, "K"), small, 16)
     turned = examine(
-        made, word_of(BASE, 16, 256, 0, "32B"), find(square), "b", "K", npy(small.astype(np.uint16)), "bits"
+        made,
+        word_of(BASE, 16, 256, 0, "32B"),
+        find(square),
+        operand="b",
+        major="K",
+        expected=npy(small.astype(np.uint16)),
+        taken="bits",
     )
     assert turned.transposed and turned.verdict == "mismatch"
 
@@ -306,7 +327,7 @@ def test_a_wrong_file_is_refused_by_name(field: str, raw: bytes, says: str) -> N
     """No file is unpickled or half read: each refusal names the file and what is wrong with it."""
     with pytest.raises(LayoutError) as wrong:
         made = of_file(raw if field == "dump" else bytes(4096))
-        examine(made, word_of(BASE, 16, 1024, 0, "none"), find(F16), "a", "K", raw)
+        examine(made, word_of(BASE, 16, 1024, 0, "none"), find(F16), operand="a", major="K", expected=raw)
     told = wrong.value
     assert told.field == field and says in f"{told.message} {told.hint}"
 

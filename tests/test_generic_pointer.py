@@ -36,21 +36,23 @@ def test_a_pointer_that_reaches_into_the_strides_is_called_one(
     seen = view(catalog.find(f"wgmma.mma_async.sync.aligned.{shape}"), operand, major)
     mn, k = mode.atom(bits, major)
     order = data.draw(st.sampled_from(("mn", "k")))
-    tile = Tile(bits, major, mode, -(-seen.rows // mn) * mn, 4 * max(k, seen.k), order, 1024 * data.draw(BASES))
+    tile = Tile(
+        bits, major, mode, -(-seen.rows // mn) * mn, 4 * max(k, seen.k), order=order, base=1024 * data.draw(BASES)
+    )
     at = seen.k * data.draw(st.integers(0, 3))
     right = tile.descriptor(0, at, seen.k)
     rest = (top << 40 | middle << 24) >> 4  # of the address, above what the field of the start has
     word = right.word | rest if how == "or" else right.word + rest & (1 << 64) - 1
     spec = {"kind": "canonical", "element_bits": bits, "major": major, "swizzle": mode.name, "mn": tile.mn, "k": tile.k,
             "order": order, "base": tile.base}  # fmt: skip
-    verdict = verify(Descriptor(word), seen, storage(spec, bits, major), 0, at)
+    verdict = verify(Descriptor(word), seen, storage(spec, bits, major), mn=0, k=at)
     assert verdict.match or verdict.diagnoses[0].code == "generic_pointer"
 
 
 def test_a_wrong_panel_is_still_called_one() -> None:
     """LBO of a panel of 64 values of K, of a tile whose panels have 32: no address does that."""
     seen = view(catalog.find("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"), "b", "MN")
-    tile = Tile(16, "MN", next(mode for mode in MODES if mode.name == "128B"), 128, 32, "k", 0x2000)
+    tile = Tile(16, "MN", next(mode for mode in MODES if mode.name == "128B"), 128, 32, order="k", base=0x2000)
     right = tile.descriptor()
     for factor in (2, 4):
         wrong = right.replace(lbo_encoded=factor * right.lbo_bytes // 16)

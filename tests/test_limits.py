@@ -85,7 +85,7 @@ def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() ->
         for name, method, address, body in chosen:
             if any(form in address for form in DRAWN):
                 continue
-            answer = await ask(app, method, address, body, {"accept-encoding": "br"})
+            answer = await ask(app, method, address, body, headers={"accept-encoding": "br"})
             assert answer.status < 500, (name, answer.status, answer.body[:300])
             assert len(answer.body) < 16 << 20, name
             assert answer.status < 400 or len(answer.body) < 20 << 10 or answer.body.startswith(b"<!doctype"), name

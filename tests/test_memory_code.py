@@ -89,7 +89,18 @@ def tiles() -> list[Tile]:
             ("mn", "k") * 2, ((0, "address"), (0x480, "address"), (0x480, "tile"), (0x2000, "tile")), strict=True
         ):
             step = 256 // bits
-            out.append(Tile(bits, major, m, 2 * am if am > 8 else 24, max(3 * ak, 2 * step), order, base, by))
+            out.append(
+                Tile(
+                    bits,
+                    major,
+                    m,
+                    2 * am if am > 8 else 24,
+                    max(3 * ak, 2 * step),
+                    order=order,
+                    base=base,
+                    swizzle_by=by,
+                )
+            )
     return out
 
 
@@ -209,7 +220,7 @@ def test_the_tma_boxes_write_the_tile() -> None:
             (am, 3 * ak),
             (264 if am == 8 else am, 8 * max(1, ak // 8)),
         ):
-            tile = Tile(bits, major, m, mn, max(ak, k // ak * ak), order, 1024)
+            tile = Tile(bits, major, m, mn, max(ak, k // ak * ak), order=order, base=1024)
             found = tma.boxes(tile)
             per = 8 if bits < 8 else 1
             offsets = tile.offsets()[:, ::per]

@@ -60,7 +60,9 @@ STATES = np.arange(len(palette.STATUSES), dtype=np.int32)
 
 @pytest.mark.parametrize("theme", (None, *palette.PALETTES.values()), ids=str)
 def test_a_status_is_never_drawn_as_a_category(theme: palette.Palette | None) -> None:
-    panel = Panel("p", "p", 1, len(STATES), 20, 30, 20, 20, None, status=STATES[None, :])
+    panel = Panel(
+        "p", "p", rows=1, cols=len(STATES), x=20, y=30, cell_width=20, cell_height=20, grid=None, status=STATES[None, :]
+    )
     drawn = svg(Figure(400, 80, (panel,)), title="statuses", palette=theme)
     used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', drawn))
     assert not used & (set(theme.fills) - {theme.wrong} if theme else {f"var(--fill-{n})" for n in range(8)})
@@ -77,7 +79,19 @@ def test_right_cells_are_plain_and_wrong_ones_red() -> None:
     """Whichever way round: no red without a wrong cell, no green without a right one."""
     for number, wanted, other in ((palette.RIGHT, "--ok", "--bad"), (palette.WRONG, "--bad", "--ok")):
         for texts in (None, [["x"]]):
-            panel = Panel("p", "p", 1, 1, 20, 30, 30, 20, None, texts=texts, status=np.array([[number]], np.int32))
+            panel = Panel(
+                "p",
+                "p",
+                rows=1,
+                cols=1,
+                x=20,
+                y=30,
+                cell_width=30,
+                cell_height=20,
+                grid=None,
+                texts=texts,
+                status=np.array([[number]], np.int32),
+            )
             drawn = svg(Figure(80, 80, (panel,)), title="one", palette=None)
             assert other not in drawn and ("--wrong" in drawn) == (number == palette.WRONG)
             assert wanted in drawn or texts

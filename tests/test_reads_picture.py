@@ -19,7 +19,7 @@ VIEW = View(64, 16, 16, "K", WGMMA)
 @pytest.mark.parametrize("name", ["none", "32B", "64B", "128B"])
 @pytest.mark.parametrize(("first", "last"), [(0, 63), (0, 7), (8, 15), (40, 63)])
 def test_memory_is_shown_from_the_first_chunk_to_the_last_that_is_read(name: str, first: int, last: int) -> None:
-    tile = Tile(16, "K", mode(name), 128, 64, "mn", 8192)
+    tile = Tile(16, "K", mode(name), 128, 64, order="mn", base=8192)
     read = reads(tile.descriptor(0, 16, 16), VIEW)
     operand, memory = figure(cells(read, read, VIEW, "A"), first, last).panels
     touched = read[first : last + 1, ::8]

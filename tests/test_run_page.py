@@ -43,7 +43,7 @@ def spaced(text: str) -> str:
     ],
 )  # fmt: skip
 def test_a_run_says_whether_it_agreed(
-    client: Client, monkeypatch: pytest.MonkeyPatch, simulation: bool, wrong: int, mark: str, said: str, colour: str
+    client: Client, monkeypatch: pytest.MonkeyPatch, *, simulation: bool, wrong: int, mark: str, said: str, colour: str
 ) -> None:
     plain = Hardware.run
 

@@ -43,7 +43,7 @@ def tiles(bits: int, major: str, mode: Mode) -> list[Tile]:
     width = 128 // bits * mode.chunks
     wide, deep = (8, width) if major == "K" else (width, 8)
     return [
-        Tile(bits, major, mode, wide * m, deep * n, order, 3072)
+        Tile(bits, major, mode, wide * m, deep * n, order=order, base=3072)
         for m in (1, 3)
         for n in (1, 2, 4)
         for order in ("mn", "k")

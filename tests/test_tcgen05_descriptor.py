@@ -92,14 +92,14 @@ def test_a_tile_is_read_by_its_own_word(bits: int, major: str, name: str) -> Non
     mn, k = mode.atom(bits, major)
     step = 256 // bits
     for order in ("mn", "k"):
-        tile = Tile(bits, major, mode, max(2 * mn, 64), max(2 * k, 2 * step), order, 8192, form=TCGEN05)
+        tile = Tile(bits, major, mode, max(2 * mn, 64), max(2 * k, 2 * step), order=order, base=8192, form=TCGEN05)
         spec = {"kind": "canonical", "element_bits": bits, "major": major, "swizzle": name, "mn": tile.mn, "k": tile.k,
                 "order": order, "base": 8192}  # fmt: skip
         stored = storage(spec, bits, major, TCGEN05)
         seen = View(64, step, bits, major, TCGEN05)
         for at in range(0, tile.k, step):
             word = tile.descriptor(0, at, step)
-            assert verify(word, seen, stored, 0, at).match, (order, at, str(word))
+            assert verify(word, seen, stored, mn=0, k=at).match, (order, at, str(word))
         assert any(fit["swizzle"] == name for fit, _ in fits(tile.descriptor(0, 0, step), seen))
 
 
@@ -107,10 +107,12 @@ def test_a_tile_is_read_by_its_own_word(bits: int, major: str, name: str) -> Non
 @pytest.mark.parametrize("code", [3, 5, 7])
 def test_a_reserved_swizzle_code_is_mended_to_that_of_the_tile(code: int, name: str) -> None:
     """3 is the tensor map's code of 128B and wgmma's of 32B."""
-    tile = Tile(16, "K", TCGEN05.named(name), 128, 64, "mn", 8192, form=TCGEN05)
+    tile = Tile(16, "K", TCGEN05.named(name), 128, 64, order="mn", base=8192, form=TCGEN05)
     spec = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": name, "mn": 128, "k": 64, "base": 8192}
     right = tile.descriptor(0, 16, 16)
-    told = verify(right.replace(swizzle=code), View(64, 16, 16, "K", TCGEN05), storage(spec, 16, "K", TCGEN05), 0, 16)
+    told = verify(
+        right.replace(swizzle=code), View(64, 16, 16, "K", TCGEN05), storage(spec, 16, "K", TCGEN05), mn=0, k=16
+    )
     (cause,) = told.diagnoses
     assert not told.match and cause.fix == right
     wgmmas = "tma_swizzle_enum" if name == "128B" else "wgmma_swizzle_code"

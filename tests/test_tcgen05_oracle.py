@@ -359,7 +359,7 @@ def test_the_fields_of_the_descriptor() -> None:
                     assert mode.atom(bits, major) == scaled
 
 
-def _canonical(major: str, swizzle: str, bits: int, lbo: int, sbo: int, mn: int, k: int) -> Any:
+def _canonical(major: str, swizzle: str, bits: int, *, lbo: int, sbo: int, mn: int, k: int) -> Any:
     """Byte of every element of a canonical layout (element strides, LBO and SBO in bytes), swizzled."""
     t = 128 // bits
     inner, strides = ptx.canonical(major, swizzle, t, lbo * 8 // bits, sbo * 8 // bits)
@@ -389,7 +389,7 @@ def test_the_canonical_layouts_are_what_a_descriptor_reads() -> None:
                     seen = View(128, 256 // bits, bits, major, TCGEN05)
                     word = code << 61 | 1 << 46 | sbo >> 4 << 32 | lbo >> 4 << 16
                     read = reads_many(np.array([word], np.uint64), seen, TCGEN05)[0]
-                    assert np.array_equal(read, _canonical(major, swizzle, bits, lbo, sbo, 128, seen.k)), (
+                    assert np.array_equal(read, _canonical(major, swizzle, bits, lbo=lbo, sbo=sbo, mn=128, k=seen.k)), (
                         swizzle,
                         bits,
                     )

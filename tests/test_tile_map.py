@@ -27,11 +27,11 @@ KINDS = [(bits, major, m) for bits, major, m in product(ELEMENT_BITS, ("K", "MN"
 
 
 def tile_of(
-    bits: int, major: str, m: Mode, across: int = 3, along: int = 2, base: int = 0x1000, order: str = ""
+    bits: int, major: str, m: Mode, *, across: int = 3, along: int = 2, base: int = 0x1000, order: str = ""
 ) -> Tile:
     wide = m.width_bytes * 8 // bits
     mn, k = (8, wide) if major == "K" else (wide, 8)
-    return Tile(bits, major, m, mn * across, k * along, order, base)
+    return Tile(bits, major, m, mn * across, k * along, order=order, base=base)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -220,7 +220,7 @@ def test_all_eight_atoms_and_both_orders_stand_side_by_side() -> None:
     assert atoms["128B", "K"]["elements"] == "Sw<3,3,3> o (8,64):(64,1)"
     for (name, major), a in atoms.items():
         drawn = re.findall(r">(\d+)</tspan>", a["svg"])
-        tile = tile_of(16, major, mode(name), 1, 1, 0)
+        tile = tile_of(16, major, mode(name), across=1, along=1, base=0)
         assert [int(n) for n in drawn] == TileMap(tile, "mn").memory().ravel().tolist(), (name, major)
     assert {c["title"]: {s["name"]: s["chunks"] for s in c["sides"][0]["strides"]} for c in made["cases"]} == TILES
     for c in made["cases"]:

@@ -73,7 +73,9 @@ def test_matrix_copies_of_an_operand(operand: str, name: str, x: int, turned: bo
     extents = {"a": (32, 16), "b": (32, 16), "c": (32, 32)}[operand]
     atoms: Any = ((2, 2, 1), (1, 2, 4))
     tv = dict(zip("abc", cutlass.MMA["m16n8k16", 16], strict=True))[operand]
-    _, first, second = tiled.operand(operand, tv, (16, 8, 16), (32, 1), atoms, (32, 32, 16), (32, 32, 16))
+    _, first, second = tiled.operand(
+        operand, tv, (16, 8, 16), thr_id=(32, 1), atoms=atoms, tilers=(32, 32, 16), tile=(32, 32, 16)
+    )
     reference = pycute.Layout(*(TURNED if turned else STRAIGHT)[x])
     own = 2 * x  # 16-bit values of a thread in one atom
     if first.shape[1] % own:

@@ -68,7 +68,7 @@ def test_every_warp_atom_with_atom_layouts_and_permutations(shape: str, bits: in
         made = tiled_mma(found.ptx, f"{atoms[0]}:{atoms[1]}", f"({','.join(map(spelled, tilers))})", tile)
         assert made.threads == 32 * reached and made.idle == 0
         for name, tv in zip("abc", cutlass.MMA[shape, bits], strict=True):
-            want = tiled.operand(name, tv, sizes, WARP, atoms, tilers, tile)
+            want = tiled.operand(name, tv, sizes, thr_id=WARP, atoms=atoms, tilers=tilers, tile=tile)
             same(made.operand(name), *want)
 
 
@@ -85,7 +85,10 @@ def test_quad_pairs(sides: str, d: str, atoms: Any) -> None:
     )
     for name, tv in zip("abc", layouts, strict=True):
         same(
-            made.operand(name), *tiled.operand(name, tv, (8, 8, 4), ((4, 2), (1, 16)), atoms, (None,) * 3, (32, 32, 8))
+            made.operand(name),
+            *tiled.operand(
+                name, tv, (8, 8, 4), thr_id=((4, 2), (1, 16)), atoms=atoms, tilers=(None,) * 3, tile=(32, 32, 8)
+            ),
         )
     assert made.idle == (12 if atoms[0] == (1, 1, 1) else 0)
 
@@ -103,7 +106,9 @@ def test_warpgroups(n: int, bits: int, types: str, groups: int) -> None:
         b_shared: Any = ((128, (n, k)), (0, (1, n)))
         a = cutlass.WGMMA_A[bits] if source == "RS" else in_shared
         for name, tv in zip("abc", (a, b_shared, cutlass.wgmma_d(n)), strict=True):
-            ids, first, second = tiled.operand(name, tv, (64, n, k), (128, 1), atoms, (None,) * 3, tile)
+            ids, first, second = tiled.operand(
+                name, tv, (64, n, k), thr_id=(128, 1), atoms=atoms, tilers=(None,) * 3, tile=tile
+            )
             every = 128 if tv[1][0] == 0 else 1
             found = made.operand(name)
             same(found, ids[::every], first[::every], second[::every])

@@ -258,7 +258,9 @@ def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
 def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
     """A value that one holder lacks: the cells themselves are sent, and the colour of nobody's cell is none."""
     cell = np.array([[0, 3], [1, -1], [2, 5]])
-    one = Held("x", "X", "", 2, 3, cell, 16, {"warp": Shade("thread", 1, 3)}, group=(0, 1))
+    one = Held(
+        "x", "X", "", rows=2, cols=3, cell=cell, element_bits=16, shades={"warp": Shade("thread", 1, 3)}, group=(0, 1)
+    )
     told, held = script.data(one), one.cells()
     assert told.cells == [0, 3, 1, -1, 2, 5] and told.first == []
     assert held.thread.tolist() == [[0, 1, 2], [0, -1, 2]] and held.value.tolist() == [[0, 0, 0], [1, -1, 1]]

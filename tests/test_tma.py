@@ -57,7 +57,12 @@ def test_the_reader_says_of_code_what_the_device_showed() -> None:
         assert not found.problems
         assert found.storage == tma.storage(load.map.box, load.map.bits, load.map.swizzle, load.map.strides)
     for _, one in list(boxes.offered())[::40]:
-        told = {code for code, _ in tma.refused(one.bits, one.dims, one.strides, one.box, one.steps, one.swizzle)}
+        told = {
+            code
+            for code, _ in tma.refused(
+                one.bits, one.dims, one.strides, box=one.box, steps=one.steps, swizzle=one.swizzle
+            )
+        }
         (found,) = tensor_maps(call(one)) or (None,)
         if found is not None and len(one.dims) <= tma.MOST_RANK:
             assert {p.code for p in found.problems} - {"tma_stride_in_elements"} == told, one
@@ -87,7 +92,7 @@ def test_one_wrong_byte_of_shared_memory_is_seen(fault: int | None, monkeypatch:
                 return SimpleNamespace(data=SimpleNamespace(ptr=4096))
 
         @staticmethod
-        def box(*_: object) -> tuple[np.ndarray, int]:
+        def box(*_: object, **__: object) -> tuple[np.ndarray, int]:
             image = load.expected(memory, 0x400)
             if fault is not None:
                 image[fault] ^= 1
@@ -106,14 +111,14 @@ def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swi
     assert spec["pitch_bytes"] == wide
     seen = View(64, 16, 16, "K")
     stored = storage.storage(spec, 16, "K")
-    steps = [verify.verify(descriptor.encode(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, 0, k).match
+    steps = [verify.verify(descriptor.encode(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, mn=0, k=k).match
              for k in range(0, inner // 2, 16)]  # fmt: skip
     assert steps and all(steps)
 
 
 def test_a_stride_says_which_rule_it_breaks() -> None:
     def told(stride: int) -> list[str]:
-        return [said for code, said in tma.refused(16, (64, 64), (stride,), (64, 64)) if code == "tma_stride"]
+        return [said for code, said in tma.refused(16, (64, 64), (stride,), box=(64, 64)) if code == "tma_stride"]
 
     assert told(128) == [] == told((1 << 40) - 16)
     assert [s.partition("; ")[2] for s in told(200)] == ["it must be a multiple of 16."]

@@ -79,8 +79,15 @@ def test_every_atom_is_read_as_it_is_written(row: Any, ending: str, pair: bool) 
         if factors == "2X" and kind == "mxf4nvf4":
             wish["scale_type"] = "ue8m0"
         form = "cta_group::2" if pair else "cta_group::1"
-        atom = umma_atom.made(idesc.kind(kind), form, wish, "SPARSE" in ending, ending.startswith("TS"), factors,
-                              "SCALED" in ending)  # fmt: skip
+        atom = umma_atom.made(
+            idesc.kind(kind),
+            form,
+            wish,
+            sparse="SPARSE" in ending,
+            tensor_a=ending.startswith("TS"),
+            factors=factors,
+            scaled_d="SCALED" in ending,
+        )
         text = umma_code.template(atom)
         assert text.startswith(umma_atom.stem(row, ending, pair) + "<"), text
         again = spelled.read(text.replace("ScaleC", "8"))
@@ -149,8 +156,8 @@ def test_maps_are_pycutes(text: str, tile: tuple[int, int, int]) -> None:
     shape = found.umma.shape
     meant = umma.traits(found.ctas, *shape)
     for name in "abc":
-        ids, first, second = tiled.operand(name, meant[name], shape, meant["thr"], ((1, 1, 1), (0, 0, 0)),
-                                           (None, None, None), tile)  # fmt: skip
+        ids, first, second = tiled.operand(name, meant[name], shape, thr_id=meant["thr"], atoms=((1, 1, 1), (0, 0, 0)),
+                                           tilers=(None, None, None), tile=tile)  # fmt: skip
         op = found.operand(name)
         rows, cols = (op.cols, op.rows) if name == "b" else (op.rows, op.cols)
         assert op.thread_ids.tolist() == ids == list(range(found.ctas))

@@ -38,6 +38,7 @@ def ask(
     descriptor: Descriptor | int,
     spec: dict[str, Any],
     instruction: str = M64N64,
+    *,
     operand: str = "a",
     major: str = "K",
     mn: int = 0,
@@ -75,9 +76,9 @@ def test_a_panel_pair_as_cutlass_lays_it_is_right() -> None:
     """N-major B, 128×64 with the 128B swizzle: two panels of 64, K first inside each; LBO leads from panel to panel."""
     spec = {"kind": "canonical", "major": "MN", "swizzle": "128B", "mn": 128, "k": 64, "base": 1024}
     n128 = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
-    assert ask(0x4000004002000040, spec, n128, "b", "MN").verdict == "match"
-    assert ask(0x4000008000400040, spec, n128, "b", "MN").verdict == "mismatch"
-    assert ask(0x4000008000400040, spec | {"order": "mn"}, n128, "b", "MN").verdict == "match"
+    assert ask(0x4000004002000040, spec, n128, operand="b", major="MN").verdict == "match"
+    assert ask(0x4000008000400040, spec, n128, operand="b", major="MN").verdict == "mismatch"
+    assert ask(0x4000008000400040, spec | {"order": "mn"}, n128, operand="b", major="MN").verdict == "match"
 
 
 GOOD = right(canonical())
@@ -166,7 +167,7 @@ def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
     with pytest.raises(LayoutError, match="inside an MN-major atom"):
         tile.descriptor(32, 0)
     shifted = tile.descriptor().replace(start_address_encoded=(4096 + 64) // 16)
-    result = ask(shifted, spec, "wgmma.mma_async.m64n32k16.f32.f16.f16", "b", "MN", mn=48)
+    result = ask(shifted, spec, "wgmma.mma_async.m64n32k16.f32.f16.f16", operand="b", major="MN", mn=48)
     assert [d.code for d in result.diagnoses] == ["mn_offset_inside_atom"]
 
 
@@ -263,7 +264,7 @@ def test_cutes_pointer_swizzle_is_in_bytes() -> None:
 
 def test_verify_refuses_a_slice_outside() -> None:
     with pytest.raises(LayoutError, match="does not lie in"):
-        verify(GOOD, View(64, 16, 16, "K"), storage(canonical(), 16, "K"), 0, 64)
+        verify(GOOD, View(64, 16, 16, "K"), storage(canonical(), 16, "K"), mn=0, k=64)
 
 
 def test_canonical_sparse_b_verifies_in_every_mode() -> None:
@@ -271,7 +272,7 @@ def test_canonical_sparse_b_verifies_in_every_mode() -> None:
     for mode_name in ("none", "32B", "64B", "128B"):
         tile = Tile(16, "K", mode(mode_name), 32, 64)
         stored = Storage(tile.address, "", 32, 64, tile)
-        assert verify(tile.descriptor(0, 32, seen.k), seen, stored, 0, 32).match
+        assert verify(tile.descriptor(0, 32, seen.k), seen, stored, mn=0, k=32).match
         wrong = tile.descriptor(0, 0, seen.k).replace(sbo_encoded=1)
         assert verify(wrong, seen, stored).diagnoses[0].fix is not None
 

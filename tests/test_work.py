@@ -174,7 +174,7 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     async def run() -> set[str]:
         visited = set()
         for method, address, body, coding in requests:
-            answer = await ask(app, method, address, body, {"accept-encoding": coding})
+            answer = await ask(app, method, address, body, headers={"accept-encoding": coding})
             visited.add(answer.route)
             assert answer.status in ((404, 422, 200) if address in REFUSED else (200, 303)), (
                 address,
@@ -195,7 +195,7 @@ def test_a_posted_dump_is_examined_off_the_loop(app: Any) -> None:
     part = b'--b\r\ncontent-disposition: form-data; name="dump"; filename="x"\r\n\r\n' + bytes(64) + b"\r\n--b--\r\n"
     kind = {"content-type": "multipart/form-data; boundary=b"}
     with OnTheLoop() as watched:
-        answer = asgi.run(ask(app, "POST", "/dump", part, kind))
+        answer = asgi.run(ask(app, "POST", "/dump", part, headers=kind))
     assert answer.status == 200 and b"lie outside the dump" in answer.body
     assert watched.computed() <= {("app/dump/page.py", "dump_posted")}
 

@@ -181,5 +181,5 @@ def test_stages_of_a_cute_layout_lie_its_stride_apart_in_bytes(
 ) -> None:
     """The stride counts the layout's unit: elements, of f16 here, unless its pointer has another size."""
     layout = Layout("sA", "(64,64):(64,1)", (0, 1), unit_bits, stages=3, stage_stride=stride)
-    made = stores.tile(stores.Store(0, layout=layout), "a", View(64, 16, 16, "K"), 64, 64, {})
+    made = stores.tile(stores.Store(0, layout=layout), "a", View(64, 16, 16, "K"), rows=64, depth=64, given={})
     assert isinstance(made, stores.Tile) and made.stage_bytes == stage_bytes

@@ -22,7 +22,19 @@ def banks_svg(costs: list[banks.Cost]) -> str:
     status = np.where(words > most, WRONG, np.where(words > 0, RIGHT, IDLE)).astype(np.int32)
     text = [[str(n) if n else "" for n in row] for row in words.tolist()]
     title = "Words served by each of the 32 banks, one row per phase"
-    panel = Panel("banks", title, len(phases), 32, 34.0, TOP, 24.0, 17.0, None, texts=text, status=status)
+    panel = Panel(
+        "banks",
+        title,
+        rows=len(phases),
+        cols=32,
+        x=34.0,
+        y=TOP,
+        cell_width=24.0,
+        cell_height=17.0,
+        grid=None,
+        texts=text,
+        status=status,
+    )
     figure = Figure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
     drawing = svg(figure, title=title, palette=None, labels_up_to=3000)
     return drawing + status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})

@@ -18,6 +18,7 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command()
 def banks(
     access: Annotated[str, typer.Argument(help="ldmatrix.x4, st.shared.b128, …")] = "ldmatrix.x4",
+    *,
     pattern: Annotated[
         str, typer.Option(help="ldmatrix, rows, along, fragment or columns; ldmatrix when left out.")
     ] = "",

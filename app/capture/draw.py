@@ -53,7 +53,19 @@ def _elements(made: Picture) -> str:
         for row in range(rows)
     ]
     width = max(34.0, min(60.0, 1040 / columns))
-    panel = Panel("capture", name, rows, columns, LEFT, TOP, width, 17.0, None, texts=texts, status=status)
+    panel = Panel(
+        "capture",
+        name,
+        rows=rows,
+        cols=columns,
+        x=LEFT,
+        y=TOP,
+        cell_width=width,
+        cell_height=17.0,
+        grid=None,
+        texts=texts,
+        status=status,
+    )
     figure = Figure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
     return svg(figure, title=name, palette=None, labels_up_to=4200) + status_legend(status, None, WORDS)
 

@@ -61,6 +61,19 @@ def file(name: str) -> bytes:
             "b": encode(B + example.to_b(step), 16, 1024, 0, "128B").word,
         }
         records.append(
-            Record("wgmma", "gemm.cu", 57, "AB", PTX, (0, 0, 0), 0, words, {}, immediates, SHARED_BEGIN, window)
+            Record(
+                "wgmma",
+                "gemm.cu",
+                57,
+                label="AB",
+                text=PTX,
+                block=(0, 0, 0),
+                thread=0,
+                words=words,
+                slice={},
+                immediates=immediates,
+                window_first=SHARED_BEGIN,
+                window=window,
+            )
         )
     return capture.write(Capture(tuple(records)))

@@ -30,7 +30,20 @@ def rows_svg(found: chain.Chain) -> str:
     beside = tuple(f"T{lane} → {int(found.lane_addresses[0, 0, lane]):#x}" for lane in names)
     held = want.operand.name.upper()
     title = f"1 cell = 16 bits: the lane that {'gives' if found.store else 'receives'} it, and the elements of {held}"
-    panel = Panel("rows", title, len(names), 8, LEFT + 52, TOP, 96.0, 24.0, None, colour, texts, row_names=beside)
+    panel = Panel(
+        "rows",
+        title,
+        rows=len(names),
+        cols=8,
+        x=LEFT + 52,
+        y=TOP,
+        cell_width=96.0,
+        cell_height=24.0,
+        grid=None,
+        category=colour,
+        texts=texts,
+        row_names=beside,
+    )
     figure = Figure(max(LEFT + 60 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
     return svg(figure, title=title, palette=None, labels_up_to=3000)
 
@@ -81,6 +94,19 @@ def lanes_svg(found: chain.Chain) -> str:
     by_matrix = "; colour: matrix" if colour.max() > 0 else ""
     title = f"1 cell = 16 B: the lane{' / turn' if turns > 1 else ''} that addresses it{by_matrix}"
     names = tuple(f"{128 * int(line):#x}" for line in touched)
-    panel = Panel("lanes", title, len(touched), 8, LEFT + 24, TOP, width, 17.0, None, colour, text, row_names=names)
+    panel = Panel(
+        "lanes",
+        title,
+        rows=len(touched),
+        cols=8,
+        x=LEFT + 24,
+        y=TOP,
+        cell_width=width,
+        cell_height=17.0,
+        grid=None,
+        category=colour,
+        texts=text,
+        row_names=names,
+    )
     figure = Figure(max(LEFT + 32 + panel.width, 7.8 * len(title) + LEFT + 32), TOP + panel.height + 8, (panel,))
     return svg(figure, title=title, palette=None, labels_up_to=3000)

@@ -15,6 +15,7 @@ app = typer.Typer(rich_markup_mode=None)
 def chain(
     mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete)] = "",
     operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
+    *,
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
     major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
     storage: Annotated[

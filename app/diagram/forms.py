@@ -96,9 +96,15 @@ def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.Pag
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
     style = Style(
-        chosen.colour, chosen.label, threads, theme(query), _title(query), _flag("legend", query),
-        _flag("caption", query), lang
-    )  # fmt: skip
+        chosen.colour,
+        chosen.label,
+        threads=threads,
+        palette=theme(query),
+        title=_title(query),
+        legend=_flag("legend", query),
+        caption=_flag("caption", query),
+        lang=lang,
+    )
     return style, chosen
 
 

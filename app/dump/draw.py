@@ -38,7 +38,19 @@ def operand_svg(made: Examined) -> str:
     width = max(min(max(18.0, 7.0 * longest + 6), 64.0), min(1040 / cols, 48.0)) if texts else max(2.6, 1040 / cols)
     height = 17.0 if texts else max(2.6, 700 / rows)
     name = f"{made.operand.upper()} ({'k × n' if turned else 'm × k'}), {rows}×{cols}: the values that are read"
-    panel = Panel("dump", name, rows, cols, LEFT, TOP, width, height, None, texts=texts, status=status)
+    panel = Panel(
+        "dump",
+        name,
+        rows=rows,
+        cols=cols,
+        x=LEFT,
+        y=TOP,
+        cell_width=width,
+        cell_height=height,
+        grid=None,
+        texts=texts,
+        status=status,
+    )
     figure = Figure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
     drawing = svg(figure, title=name, palette=None, labels_up_to=MOST_LABELS)
     return drawing + (status_legend(status, None, WORDS) if made.right is not None or not inside.all() else "")

@@ -19,7 +19,7 @@ F16 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 FP8 = "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """One dump: its name in an address, what it shows, how the tile is stored, and the query that examines it."""
 
@@ -37,18 +37,52 @@ def _tile(swizzle: str, mn: int, k: int, **more: Any) -> dict[str, Any]:
 
 
 EXAMPLES = (
-    Example("swizzle", "Stored with the 64B swizzle, read with 128B", "f16", 64, 64, _tile("64B", 64, 64),
-            {"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"}),
-    Example("k-step", "The second K step reads the first", "f16", 64, 64, _tile("128B", 64, 64),
-            {"descriptor": "0x4000004000010040", "instruction": F16, "slice_k": "16"}),
-    Example("row-major", "Rows with padding, no swizzle", "f16", 64, 16,
-            {"kind": "rows", "pitch_bytes": 48, "base": BASE},
-            {"descriptor": "0x0000000800040040", "instruction": F16}),
-    Example("fp8", "B of fp8 in another place", "e4m3", 32, 32, _tile("32B", 32, 32, base=BASE + 2048),
-            {"descriptor": "0xc000001000010040", "instruction": FP8, "operand": "b"}),
-    Example("right", "A right word", "f16", 64, 64, _tile("128B", 64, 64),
-            {"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"}),
-)  # fmt: skip
+    Example(
+        name="swizzle",
+        title="Stored with the 64B swizzle, read with 128B",
+        element="f16",
+        mn=64,
+        k=64,
+        stored=_tile("64B", 64, 64),
+        query={"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"},
+    ),
+    Example(
+        name="k-step",
+        title="The second K step reads the first",
+        element="f16",
+        mn=64,
+        k=64,
+        stored=_tile("128B", 64, 64),
+        query={"descriptor": "0x4000004000010040", "instruction": F16, "slice_k": "16"},
+    ),
+    Example(
+        name="row-major",
+        title="Rows with padding, no swizzle",
+        element="f16",
+        mn=64,
+        k=16,
+        stored={"kind": "rows", "pitch_bytes": 48, "base": BASE},
+        query={"descriptor": "0x0000000800040040", "instruction": F16},
+    ),
+    Example(
+        name="fp8",
+        title="B of fp8 in another place",
+        element="e4m3",
+        mn=32,
+        k=32,
+        stored=_tile("32B", 32, 32, base=BASE + 2048),
+        query={"descriptor": "0xc000001000010040", "instruction": FP8, "operand": "b"},
+    ),
+    Example(
+        name="right",
+        title="A right word",
+        element="f16",
+        mn=64,
+        k=64,
+        stored=_tile("128B", 64, 64),
+        query={"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"},
+    ),
+)
 BY_NAME = {example.name: example for example in EXAMPLES}
 
 

@@ -130,9 +130,15 @@ def examined(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -> tu
         )  # fmt: skip
     dump = engine.of_file(raw, base)
     made = engine.examine(
-        dump, word, instruction, str(operand).strip().lower(), str(major).strip().upper(), expected, taken,
-        (origin[0], origin[1]),
-    )  # fmt: skip
+        dump,
+        word,
+        instruction,
+        operand=str(operand).strip().lower(),
+        major=str(major).strip().upper(),
+        expected=expected,
+        taken=taken,
+        origin=(origin[0], origin[1]),
+    )
     return made, instruction.ptx
 
 

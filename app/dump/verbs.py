@@ -18,6 +18,7 @@ MOST_PRINTED = 8
 @dump_app.command("verify")
 def dump_verify(
     file: Annotated[str, typer.Argument(help="The dump: raw bytes of shared memory, or a .npy array of them.")],
+    *,
     descriptor: Annotated[str, typer.Option(help="The descriptor your program uses.")],
     instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
     operand: Annotated[str, typer.Option(help="a or b.")] = "a",

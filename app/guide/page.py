@@ -101,8 +101,8 @@ def example(request: Request, slug: str) -> Response:
         raise LayoutError("not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join(slugs()) + ".", "slug")
     sides = []
     if found.a:
-        sides.append(side("A", Tile(16, found.a[0], mode(found.a[1]), 64, 16, "mn", 0x1000)))
-    sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, "mn", 0x2000)))
+        sides.append(side("A", Tile(16, found.a[0], mode(found.a[1]), 64, 16, order="mn", base=0x1000)))
+    sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, order="mn", base=0x2000)))
     instruction = find(INSTRUCTION)
     context = {
         "example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES,

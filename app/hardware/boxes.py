@@ -240,7 +240,9 @@ def run(device: Cuda, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     address = device.cupy.zeros(1 << 16, np.uint8).data.ptr
     for rule, one in first_of_each(offered(), lambda case: case[0], per_kind):
         row = out.setdefault(f"rule: {rule}", {"ran": 0, "agreed": 0, "refused": 0})
-        told = bool(list(tma.refused(one.bits, one.dims, one.strides, one.box, one.steps, one.swizzle)))
+        told = bool(
+            list(tma.refused(one.bits, one.dims, one.strides, box=one.box, steps=one.steps, swizzle=one.swizzle))
+        )
         refused = one.encoded(address) is None
         row["ran"] += 1
         row["agreed"] += told == refused
@@ -268,5 +270,7 @@ def loaded(device: Cuda, load: Load, rng: np.random.Generator) -> bool:
     if words is None:
         raise LayoutError("bad_usage", f"The driver refuses {load.map}.", "A case of this part must be legal.", "part")
     size = load.offset + load.room
-    told, window = device.box(source(len(load.at)), words, load.at, load.map.box_bytes, load.offset, size)
+    told, window = device.box(
+        source(len(load.at)), words, at=load.at, count=load.map.box_bytes, offset=load.offset, size=size
+    )
     return bool(np.array_equal(told, load.expected(memory, window)))

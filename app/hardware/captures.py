@@ -82,7 +82,7 @@ EXAMPLES = (
         ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a K-major tile", "k_advance_past_atom"),
         ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
         ("panel stride of one instruction", "panel_stride_from_instruction"),
-    ), "k", (64, 64), (64, 64), shared=8192 + 16384 + 16, far={3: 72 << 10, 4: 72 << 10}),
+    ), b_first="k", box_a=(64, 64), box_b=(64, 64), shared=8192 + 16384 + 16, far={3: 72 << 10, 4: 72 << 10}),
     Example("wgmma_core_matrices", "f16", (64, 64), (64, 64), (
         ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a swizzled tile", "k_advance_past_atom"),
         ("128B swizzle of data without one", "swizzle_mode"), ("transpose flag of B", "wrong_transpose"),

@@ -98,11 +98,15 @@ class Case:
         if self.found.store:
             slots = np.arange(want.size).reshape(want.shape)
             given = np.stack([(slots >> shift & 255).astype(np.uint8).view(np.uint32)[..., 0] for shift in (0, 8)])
-            raw = device.chained(self.source(), given, threads, registers, WORDS, True).view(np.uint8).astype(np.int64)
+            raw = (
+                device.chained(self.source(), given, threads=threads, registers=registers, words=WORDS, store=True)
+                .view(np.uint8)
+                .astype(np.int64)
+            )
             return bool((raw[0][want] | raw[1][want] << 8 == slots).all())
         place = np.arange(4 * WORDS)
         images = np.stack([(place >> shift & 255).astype(np.uint8).view(np.uint32) for shift in (0, 8)])
-        raw = device.chained(self.source(), images, threads, registers, WORDS, False)
+        raw = device.chained(self.source(), images, threads=threads, registers=registers, words=WORDS, store=False)
         got = raw.view(np.uint8).reshape(2, *want.shape).astype(np.int64)
         return bool((got[0] | got[1] << 8 == want).all())
 

@@ -109,9 +109,16 @@ def measure(
         run_, moved, at = place(descriptor, view, eyes[0].size * max(view.bits, 8) // 8)
         tile, overlay = _overlay(i, eyes, at)
         job = Product(
-            i, "shared", registers, {"a_desc": run_.word, "b_desc": tile.descriptor().word}, image, overlay,
-            (at - WINDOW) // 4, True, immediates
-        )  # fmt: skip
+            i,
+            "shared",
+            registers,
+            descriptors={"a_desc": run_.word, "b_desc": tile.descriptor().word},
+            image=image,
+            overlay=overlay,
+            overlay_at=(at - WINDOW) // 4,
+            absolute=True,
+            immediates=immediates,
+        )
     else:
         run_, moved, at = place(descriptor, view, 0)
         if a.sparsity:
@@ -122,7 +129,17 @@ def measure(
             )
         stored = [np.eye(m, a.col_count, shift, dtype=np.int64) for shift in shifts]
         registers["a"] = numbers.pack(a, numbers.encode(np.stack(stored), a.element.name))
-        job = Product(i, "registers", registers, {"b_desc": run_.word}, image, None, 0, True, immediates)
+        job = Product(
+            i,
+            "registers",
+            registers,
+            descriptors={"b_desc": run_.word},
+            image=image,
+            overlay=None,
+            overlay_at=0,
+            absolute=True,
+            immediates=immediates,
+        )
     raw, source = device.product(job)
     address = _addresses(i, raw)  # [shift, m, n]
     axis = 1 if operand == "a" else 0
@@ -155,7 +172,17 @@ def _sparse_b(
             "e": np.full((1, i.threads), e, np.uint32),
         }
         raw, _ = device.product(
-            Product(i, "registers", registers, {"b_desc": word.word}, image, None, 0, True, immediates)
+            Product(
+                i,
+                "registers",
+                registers,
+                descriptors={"b_desc": word.word},
+                image=image,
+                overlay=None,
+                overlay_at=0,
+                absolute=True,
+                immediates=immediates,
+            )
         )
         seen = _addresses(i, raw)[0]
         dense = a.sparsity.dense_columns(a.coords["col"], [e] * i.threads)

@@ -239,7 +239,7 @@ class Cuda:
         cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out), source
 
-    def chained(self, source: str, given: Array, threads: int, registers: int, words: int, store: bool) -> Array:
+    def chained(self, source: str, given: Array, *, threads: int, registers: int, words: int, store: bool) -> Array:
         """A generated load: images [runs, words] → registers [runs, threads, registers]; a store the other way."""
         cupy = self.cupy
         kernel = self._kernel(source)
@@ -266,7 +266,7 @@ class Cuda:
         return self._fetch(out)
 
     def box(
-        self, source: str, words: bytes, at: Sequence[int], count: int, offset: int, size: int
+        self, source: str, words: bytes, *, at: Sequence[int], count: int, offset: int, size: int
     ) -> tuple[Array, int]:
         """One TMA load of `count` bytes, to `offset` in shared memory: `size` bytes of shared memory after it, and the
         address at which they begin.

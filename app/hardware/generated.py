@@ -129,7 +129,16 @@ def _tiles() -> Iterator[Case]:
         if major == "MN" and bits != 16:
             continue
         (am, ak), step = m.atom(bits, major), 256 // bits
-        tile = Tile(bits, major, m, 2 * am if am > 8 else 24, max(3 * ak, 2 * step), order, WINDOW + past, by)
+        tile = Tile(
+            bits,
+            major,
+            m,
+            2 * am if am > 8 else 24,
+            max(3 * ak, 2 * step),
+            order=order,
+            base=WINDOW + past,
+            swizzle_by=by,
+        )
         per = 8 if bits < 8 else 1
         unit, size = smem.UNITS[max(bits, 8)], max(bits // 8, 1)
         count = tile.mn * tile.k // per
@@ -149,7 +158,15 @@ def _tiles() -> Iterator[Case]:
         lines += [f"word[{n}] = a_descriptor(tile, {mn}, {k // per});" for n, (mn, k) in enumerate(slices)]
         wanted = np.concatenate([_words(image.tobytes()), right.view(np.uint32)])
         code = smem.fill(tile) + smem.describe(tile)
-        yield Case(f"tile {major}-major", code, tuple(lines), _words(held.tobytes()), wanted, 96, past + tile.bytes)
+        yield Case(
+            f"tile {major}-major",
+            code,
+            tuple(lines),
+            given=_words(held.tobytes()),
+            expected=wanted,
+            threads=96,
+            shared=past + tile.bytes,
+        )
 
 
 def _descriptors(rng: np.random.Generator) -> Iterator[Case]:
@@ -160,7 +177,7 @@ def _descriptors(rng: np.random.Generator) -> Iterator[Case]:
         places = range(0, 2048, 272)
         right = np.array([START.put(word, START.cut(WINDOW + place)) for place in places], np.uint64).view(np.uint32)
         lines = tuple(f"((uint64_t*)out)[{n}] = make_desc(shared + {place});" for n, place in enumerate(places))
-        yield Case("make_desc", code, lines, np.zeros(1, np.uint32), right, 1, 2048)
+        yield Case("make_desc", code, lines, given=np.zeros(1, np.uint32), expected=right, threads=1, shared=2048)
 
 
 def _reuses(rng: np.random.Generator) -> Iterator[Case]:

@@ -147,8 +147,16 @@ def _loopback(host: str) -> bool:
         return False
 
 
-def serve_workers(scheduler: str, name: str, devices: list[tuple[int, Json]], host: str, tls: Tls,
-                  program: str = "", argv: list[str] | None = None) -> int:  # fmt: skip
+def serve_workers(
+    scheduler: str,
+    name: str,
+    devices: list[tuple[int, Json]],
+    *,
+    host: str,
+    tls: Tls,
+    program: str = "",
+    argv: list[str] | None = None,
+) -> int:
     """A worker under a nanny for each device (its number, what it is), until told to end. program, argv: what tests say
     in place of this Lanescope and of its worker process.
     """

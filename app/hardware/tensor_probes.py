@@ -190,11 +190,13 @@ def descriptors(device: Tensor, runs: int = RUNS) -> Iterator[Told]:
                     right = []
                     for run in range(runs):
                         one = modes[run % len(modes)]
-                        right.append(_described(device, rng, given, operand, seen, one, free))
+                        right.append(
+                            _described(device, rng, given=given, operand=operand, seen=seen, one=one, free=free)
+                        )
                     yield told(f"descriptors, {element} {operand.upper()} {major}-major{says}", np.array(right))
 
 
-def _described(device: Tensor, rng: Any, given: Idesc, operand: str, seen: desc.View, one: Mode, free: int) -> bool:
+def _described(device: Tensor, rng: Any, *, given: Idesc, operand: str, seen: desc.View, one: Mode, free: int) -> bool:
     """Whether one random descriptor of a mode and freedom reads what the model says."""
     unit = one.pattern_bytes if one.chunks > 1 and not free else 16
     while True:

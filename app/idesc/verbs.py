@@ -26,6 +26,7 @@ def decode(
 
 @idesc_app.command("encode")
 def encode(
+    *,
     m: Annotated[str, typer.Option(help="Rows of D; of both CTAs with cta_group::2.")],
     n: Annotated[str, typer.Option(help="Columns of D.")],
     kind: Annotated[str, typer.Option(help=KIND)] = "f16",

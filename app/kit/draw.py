@@ -26,7 +26,19 @@ def drawn(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[
     width = min(width, max(1040 / cols, 16.0))
     height = 17.0 if rows * cols <= MOST_LABELS else max(2.6, 700 / rows)
     status = np.where(wrong, WRONG, RIGHT).astype(np.int32)
-    panel = Panel("measured", title, rows, cols, LEFT, TOP, width, height, None, texts=texts, status=status)
+    panel = Panel(
+        "measured",
+        title,
+        rows=rows,
+        cols=cols,
+        x=LEFT,
+        y=TOP,
+        cell_width=width,
+        cell_height=height,
+        grid=None,
+        texts=texts,
+        status=status,
+    )
     figure = Figure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
     drawing = svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)
     return {"title": title, "svg": drawing + status_legend(status, None)}

@@ -21,7 +21,7 @@ _STYLE = re.compile(rb"""\.textContent='([^'\\]*)'""")
 def plotly() -> tuple[str, Body]:
     """(digest, plotly.js)."""
     raw = Path(str(files("plotly") / "package_data" / "plotly.min.js")).read_bytes()
-    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript", IMMUTABLE)
+    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript", cache=IMMUTABLE)
 
 
 def plotly_url() -> str:

@@ -35,6 +35,7 @@ class Body(Response):
         self,
         raw: bytes,
         media_type: str,
+        *,
         cache: str = "no-cache",
         status: int = 200,
         keep: bool = True,

@@ -43,10 +43,19 @@ def of_threads(sheet: Sheet, name: str, title: str, about: str = "", bank: Longs
     }  # fmt: skip
     told = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
     return Held(
-        name, title, about or f"{sheet.rows} × {sheet.cols}", sheet.rows, sheet.cols, sheet.cell, sheet.element_bits,
-        shades, {} if bank is None else {"bank": banked(bank)}, tuple(range(values)), told,
+        name,
+        title,
+        about or f"{sheet.rows} × {sheet.cols}",
+        rows=sheet.rows,
+        cols=sheet.cols,
+        cell=sheet.cell,
+        element_bits=sheet.element_bits,
+        shades=shades,
+        of_cells={} if bank is None else {"bank": banked(bank)},
+        group=tuple(range(values)),
+        told=told,
         folded=bool(sheet.row_names),
-    )  # fmt: skip
+    )
 
 
 def bench_of_threads(path: str, says: str, maps: Sequence[Held], letter: str, of: Mapping[str, str]) -> Bench:
@@ -61,7 +70,14 @@ def bench_of_threads(path: str, says: str, maps: Sequence[Held], letter: str, of
     if "bank" in of:
         labels["bank"], texts["bank"] = "bank", "b{bank}"
     return Bench(
-        path, says, tuple(maps), {**of, **colours}, labels, texts, letter, owner=f"{{holder}}, {word} {{value}}"
+        path,
+        says,
+        tuple(maps),
+        colours={**of, **colours},
+        labels=labels,
+        texts=texts,
+        letter=letter,
+        owner=f"{{holder}}, {word} {{value}}",
     )
 
 
@@ -98,10 +114,20 @@ def directions(index: Longs, coords: Sequence[Longs], element_bits: int, own: He
         for name, one in own.of_cells.items()
     }
     return Held(
-        "table", "Threads and values", f"{threads} × {values}: the element of each thread (down) and value (across)",
-        threads, values, np.arange(index.size, dtype=np.int64).reshape(index.shape), element_bits, own.shades, of_cells,
-        tuple(range(values)), told, text=",".join(f"{{{name}}}" for name in told), listed=False,
-    )  # fmt: skip
+        "table",
+        "Threads and values",
+        f"{threads} × {values}: the element of each thread (down) and value (across)",
+        rows=threads,
+        cols=values,
+        cell=np.arange(index.size, dtype=np.int64).reshape(index.shape),
+        element_bits=element_bits,
+        shades=own.shades,
+        of_cells=of_cells,
+        group=tuple(range(values)),
+        told=told,
+        text=",".join(f"{{{name}}}" for name in told),
+        listed=False,
+    )
 
 
 def of_memory(sheet: Sheet, path: str, says: str) -> Bench:
@@ -128,7 +154,17 @@ def of_memory(sheet: Sheet, path: str, says: str) -> Bench:
         folded=bool(sheet.row_names),
     )  # fmt: skip
     colours = {"bank": "bank", "address": "offset, elements", "line": "word of the bank"}
-    return Bench(path, says, (made,), colours, MEMORY, OF_MEMORY, "word ", unit="bank", owner="{holder}")
+    return Bench(
+        path,
+        says,
+        (made,),
+        colours=colours,
+        labels=MEMORY,
+        texts=OF_MEMORY,
+        letter="word ",
+        unit="bank",
+        owner="{holder}",
+    )
 
 
 def of_tensor(sheet: TensorSheet, path: str, says: str) -> Bench:
@@ -144,17 +180,31 @@ def of_tensor(sheet: TensorSheet, path: str, says: str) -> Bench:
         group, legend = categories(number)
         colours[name] = OfCells(group, tuple(one.text for one in legend))
     made = Held(
-        "tile", "Tensor memory", f"{sheet.rows} lanes (down) × {sheet.cols} columns of 32 bits (across)", sheet.rows,
-        sheet.cols, cell, sheet.element_bits, {"cell": Shade("value", 1, cell.shape[1])}, colours,
-        tuple(range(cell.shape[1])), {"tensor_row": sheet.down, "tensor_column": sheet.across},
-    )  # fmt: skip
+        "tile",
+        "Tensor memory",
+        f"{sheet.rows} lanes (down) × {sheet.cols} columns of 32 bits (across)",
+        rows=sheet.rows,
+        cols=sheet.cols,
+        cell=cell,
+        element_bits=sheet.element_bits,
+        shades={"cell": Shade("value", 1, cell.shape[1])},
+        of_cells=colours,
+        group=tuple(range(cell.shape[1])),
+        told={"tensor_row": sheet.down, "tensor_column": sheet.across},
+    )
     words = {"row": "row of the tensor", "column": "column of the tensor", "cell": "cell of a row"}
     first = "" if sheet.element_bits >= 32 else "first "
     return Bench(
-        path, says, (made,), words, {"element": f"{first}element", "row,col": "lane, column", "none": "none"},
-        {"element": "{tensor_row},{tensor_column}", "row,col": "{row},{col}", "none": ""}, "cell ", unit="row",
+        path,
+        says,
+        (made,),
+        colours=words,
+        labels={"element": f"{first}element", "row,col": "lane, column", "none": "none"},
+        texts={"element": "{tensor_row},{tensor_column}", "row,col": "{row},{col}", "none": ""},
+        letter="cell ",
+        unit="row",
         owner="{holder}",
-    )  # fmt: skip
+    )
 
 
 def look_of(bench: Bench, query: Mapping[str, str], colour: str) -> dict[str, str]:

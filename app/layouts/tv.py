@@ -97,7 +97,7 @@ def staged(query: Mapping[str, str]) -> tuple[Bench, dict[str, str]]:
     where = plane(Look.of(given), sizes)
     sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
     _, outside = _slice(read, given["slice"], index, sheet, sizes, where)
-    bench, to = _bench(read, index, sizes, where, given, bits, outside)
+    bench, to = _bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
     bench = replace(bench, maps=tuple(one for one in bench.maps if one.listed))
     return bench, benched.look_of(bench, query, "moves" if to else default(sheet))
 
@@ -177,7 +177,7 @@ def _shown(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     except LayoutError as error:
         why = error.message
     counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
-    bench, to = _bench(read, index, sizes, where, given, bits, outside)
+    bench, to = _bench(read, index, sizes=sizes, where=where, given=given, bits=bits, outside=outside)
     drawn = {k: v for k, v in given.items() if v and k in PICTURED}
     drawn = {k: v for k, v in drawn.items() if (k, v) != ("element_bits", "16")}
     usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
@@ -197,9 +197,15 @@ def _shown(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _bench(
-    read: CuteLayout, index: Longs, sizes: tuple[int, ...], where: Plane, given: Mapping[str, str], bits: int,
+    read: CuteLayout,
+    index: Longs,
+    *,
+    sizes: tuple[int, ...],
+    where: Plane,
+    given: Mapping[str, str],
+    bits: int,
     outside: NDArray[np.bool_] | None,
-) -> tuple[Bench, dict[str, Any] | None]:  # fmt: skip
+) -> tuple[Bench, dict[str, Any] | None]:
     """What the stage shows: the tile with its other direction, or the tile before and after; outside: the cells that a
     slice leaves."""
     coords = _coords(index, sizes)

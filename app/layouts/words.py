@@ -39,7 +39,7 @@ class Field:
     bases: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Feeds:
     """Operands of one kind that a layout is: instruction names with links, how many fragments, in which order."""
 
@@ -84,11 +84,19 @@ def grouped(found: Iterable[Fed], first: str = "") -> list[Feeds]:
         for ptx in (ptx for each in many for ptx in each.ptx):
             first_of.setdefault(_shape(ptx), ptx)
         shapes = [(shape, links.path_of(catalog.find(ptx))) for shape, ptx in first_of.items()]
-        out.append(Feeds(
-            one.fragment.operand.upper(), one.fragment.bits, "×".join(map(str, one.fragment.size)), shapes[:6],
-            max(0, len(shapes) - 6), one.times, one.fragment.family, catalog.find(one.ptx[0]).family.scope.name,
-            "in order" if one.in_order else "in another order: " + _few(one.registers),
-        ))  # fmt: skip
+        out.append(
+            Feeds(
+                operand=one.fragment.operand.upper(),
+                bits=one.fragment.bits,
+                size="×".join(map(str, one.fragment.size)),
+                shapes=shapes[:6],
+                more=max(0, len(shapes) - 6),
+                times=one.times,
+                family=one.fragment.family,
+                scope=catalog.find(one.ptx[0]).family.scope.name,
+                order="in order" if one.in_order else "in another order: " + _few(one.registers),
+            )
+        )
     return sorted(out, key=lambda it: (it.operand != first, it.scope == WARP.name, it.times))
 
 

@@ -55,12 +55,12 @@ class Common:
 
 
 COMMON = (
-    Common("f16, K-major, 128B", "64×64, one TMA box", 16, "K", "128B", 64, 64),
-    Common("f16, MN-major, 128B", "128×64, two panels", 16, "MN", "128B", 128, 64),
-    Common("f16, K-major, 64B", "128×32, a short K", 16, "K", "64B", 128, 32),
-    Common("Core matrices", "64×64, no swizzle", 16, "K", "none", 64, 64),
-    Common("fp8, K-major, 128B", "64×128, one byte each", 8, "K", "128B", 64, 128),
-    Common("tf32, K-major, 128B", "64×32, four bytes each", 32, "K", "128B", 64, 32),
+    Common("f16, K-major, 128B", "64×64, one TMA box", bits=16, major="K", swizzle="128B", mn=64, k=64),
+    Common("f16, MN-major, 128B", "128×64, two panels", bits=16, major="MN", swizzle="128B", mn=128, k=64),
+    Common("f16, K-major, 64B", "128×32, a short K", bits=16, major="K", swizzle="64B", mn=128, k=32),
+    Common("Core matrices", "64×64, no swizzle", bits=16, major="K", swizzle="none", mn=64, k=64),
+    Common("fp8, K-major, 128B", "64×128, one byte each", bits=8, major="K", swizzle="128B", mn=64, k=128),
+    Common("tf32, K-major, 128B", "64×32, four bytes each", bits=32, major="K", swizzle="128B", mn=64, k=32),
 )
 
 
@@ -102,7 +102,7 @@ def fitted(tile: Tile, name: str, value: str) -> Asked:
         asked.pop("order", None)
     atom = width.atom(bits, asked["major"])
     mn, k = (-(-size // unit) * unit for size, unit in zip((tile.mn, tile.k), atom, strict=True))
-    return of(Tile(bits, asked["major"], width, mn, k, asked.get("order", ""), tile.base, form=tile.form))
+    return of(Tile(bits, asked["major"], width, mn, k, order=asked.get("order", ""), base=tile.base, form=tile.form))
 
 
 def of_tile(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Choices]:

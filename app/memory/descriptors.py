@@ -360,7 +360,7 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
             "storage.element_bits",
         )
     computed = "<<" in str(given["descriptor"]) and not written
-    return verify(descriptor, seen, stored, mn, k, written, computed), seen, descriptor
+    return verify(descriptor, seen, stored, mn=mn, k=k, notes=written, computed=computed), seen, descriptor
 
 
 def verify_facts(given: Json) -> Verified:

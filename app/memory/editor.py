@@ -110,7 +110,7 @@ def request_of(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
     return _request(descriptor, view, spec if chosen else None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """A verification's answer: what is read and, where a storage is said, whether that is right."""
 
@@ -147,7 +147,7 @@ def judge(request: dict[str, Any], taken: tuple[str, ...] = ()) -> Judged:
     read = result.read if result and readable_ else desc.reads(readable(word), seen)
     made = cells(read, result.expected if result else None, seen, request.get("operand", "a").upper())
     stored = storage(request["storage"], seen.bits, seen.major, seen.form) if "storage" in request else None
-    return Judged(request, seen, read, made, result, stored, taken)
+    return Judged(request=request, seen=seen, read=read, cells=made, result=result, stored=stored, taken=taken)
 
 
 def _request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str] | None) -> dict[str, Any]:

@@ -136,8 +136,8 @@ def tile_of(given: Json) -> tuple[tiling.Tile, int]:
     tile = tiling.Tile(
         number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"),
         mode_of(values["swizzle"], form), number(values["mn"], "mn"),
-        number(values["k"], "k"), values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
-        number(values["base"], "base"), form=form,
+        number(values["k"], "k"), order=values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
+        base=number(values["base"], "base"), form=form,
     )  # fmt: skip
     rows = number(values["rows"] or min(tile.mn, 64), "rows")
     if not rows or rows % 8 or rows > tile.mn:

@@ -136,15 +136,15 @@ def tile_figure(
             Panel(
                 "logical",
                 title,
-                cells.rows,
-                cells.cols,
-                _LEFT,
-                _TOP if titled else 18.0,
-                wide,
-                tall,
-                None,
-                colour,
-                texts,
+                rows=cells.rows,
+                cols=cells.cols,
+                x=_LEFT,
+                y=_TOP if titled else 18.0,
+                cell_width=wide,
+                cell_height=tall,
+                grid=None,
+                category=colour,
+                texts=texts,
                 of=8,
             )
         )
@@ -157,7 +157,20 @@ def tile_figure(
             memory_tall = panels[0].cell_height if high <= cells.rows else memory_tall
         title = f"memory{' before the swizzle' if look.plain else ''}, 1 row = 128 B, 1 cell = {size}" if titled else ""
         panels.append(
-            Panel("memory", title, high, per_line, x, y, memory_wide, memory_tall, None, beside, held_texts, of=8)
+            Panel(
+                "memory",
+                title,
+                rows=high,
+                cols=per_line,
+                x=x,
+                y=y,
+                cell_width=memory_wide,
+                cell_height=memory_tall,
+                grid=None,
+                category=beside,
+                texts=held_texts,
+                of=8,
+            )
         )
     extra = "".join(_on(panel, tile, cells, rows, ink, line) for panel in panels)
     across = any(cells.cell_of(stride.mn, stride.k)[1] for stride in strides(tile, rows or min(tile.mn, 256)))

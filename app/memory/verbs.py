@@ -50,6 +50,7 @@ def descriptor_decode(
 
 @descriptor_app.command("encode")
 def descriptor_encode(
+    *,
     start_address: Annotated[str, typer.Option(help="Shared-window byte address.")] = "0",
     lbo_bytes: Annotated[str, typer.Option(help="Leading dimension byte offset.")] = "16",
     sbo_bytes: Annotated[str, typer.Option(help="Stride dimension byte offset.")] = "0",
@@ -75,6 +76,7 @@ def descriptor_encode(
 @descriptor_app.command("verify")
 def descriptor_verify(
     word: Annotated[str, typer.Argument(help="The descriptor your program uses.")],
+    *,
     instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
     operand: Annotated[str, typer.Option(help="a or b.")] = "a",
     major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says; K.")] = "",
@@ -164,6 +166,7 @@ def _print_fits(fits: list[Fit]) -> None:
 
 @app.command()
 def smem(
+    *,
     element_bits: Annotated[str, typer.Option()] = "16",
     major: Annotated[str, typer.Option(help="K or MN.")] = "K",
     swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "128B",

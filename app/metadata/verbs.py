@@ -14,6 +14,7 @@ app, metadata_app = verbs("metadata", "Sparsity metadata in global memory.")
 
 @metadata_app.command("order")
 def order(
+    *,
     opcode: Annotated[
         str, typer.Option(help="Who reads it: mma.sp, wgmma.sp or tcgen05.mma.sp, which is meant when left out.")
     ] = "",

@@ -21,6 +21,7 @@ _MATRIX = "a formula of i, row and col such as 'i', rows of numbers, or a file (
 @app.command()
 def steps(
     ptx: Annotated[str, typer.Argument(help="An mma's PTX text.")],
+    *,
     at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
     seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
     backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
@@ -117,6 +118,7 @@ def gpu_status(
 def gpu_run(
     kind: Annotated[str, typer.Argument(help="mma, fragment, descriptor or banks.")],
     what: Annotated[str, typer.Argument(help="The instruction's PTX text; for banks the access, e.g. ldmatrix.x4.")],
+    *,
     operand: Annotated[str, typer.Option(help="fragment, descriptor: which operand.")] = "",
     descriptor: Annotated[str, typer.Option(help="descriptor: the 64-bit word.")] = "",
     major: Annotated[str, typer.Option(help="descriptor: K or MN.")] = "K",
@@ -195,6 +197,7 @@ def gpu_run(
 @gpu_app.command("verify")
 @contacts()
 def gpu_verify(
+    *,
     family: Annotated[str, typer.Option(help="One family only.")] = "",
     part: Annotated[
         str, typer.Option(help="One part only: descriptors, banks, chains, programs, code, boxes, captures or tcgen05.")

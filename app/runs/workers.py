@@ -103,7 +103,7 @@ def worker(
     devices = chosen_devices(device)
     from lanescope.app.hardware.posts import serve_workers
 
-    raise typer.Exit(serve_workers(contact.scheduler, name, devices, host, contact.tls))
+    raise typer.Exit(serve_workers(contact.scheduler, name, devices, host=host, tls=contact.tls))
 
 
 def verified(contact: Contact, chosen: dict[str, str], kept: Journal, progress: Running) -> list[dict[str, Any]]:

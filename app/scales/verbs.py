@@ -13,6 +13,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command("scale-factors")
 def scale_factors(
+    *,
     kind: Annotated[str, typer.Option(help="mxf8f6f4, mxf4 or mxf4nvf4; mxf8f6f4 when left out.")] = "",
     scale_vec: Annotated[str, typer.Option(help="1X, 2X or 4X; the kind's first when left out.")] = "",
     cta_group: CtaGroup = "",

@@ -38,9 +38,17 @@ def bench(made: TmaCopy) -> Bench:
             maps.append(one)
     colours = {name: text for name, text in COLOURS.items() if name != "cta" or made.multicast > 1}
     return Bench(
-        PATH, "the tile of a TMA copy", tuple(maps), colours, LABELS, TEXTS, "word ", unit="chunk",
-        owner="{holder} of 16 bytes", dims={one.name: (f"{one.name}r", f"{one.name}c") for one in maps[1:]},
-    )  # fmt: skip
+        PATH,
+        "the tile of a TMA copy",
+        tuple(maps),
+        colours=colours,
+        labels=LABELS,
+        texts=TEXTS,
+        letter="word ",
+        unit="chunk",
+        owner="{holder} of 16 bytes",
+        dims={one.name: (f"{one.name}r", f"{one.name}c") for one in maps[1:]},
+    )
 
 
 def look(made: TmaCopy) -> dict[str, str]:
@@ -70,8 +78,8 @@ def _tile(made: TmaCopy) -> Held:
     wide, tall = made.box if made.inner == "K" else made.box[::-1]
     about = f"{rows} × {cols} · {made.boxes} box{'es' * (made.boxes != 1)} of {' × '.join(map(str, made.box))}"
     return Held(
-        "tile", "Tile", about, rows, cols, _cells(chunk, np.arange(rows * cols).reshape(made.tile)),
-        made.element_bits, {}, own, _lines(made), told,
+        "tile", "Tile", about, rows=rows, cols=cols, cell=_cells(chunk, np.arange(rows * cols).reshape(made.tile)),
+        element_bits=made.element_bits, shades={}, of_cells=own, group=_lines(made), told=told,
         edges=(list(range(tall, rows, tall)), list(range(wide, cols, wide))),
     )  # fmt: skip
 
@@ -127,6 +135,16 @@ def _shared(made: TmaCopy, name: str, title: str, says: str, address: Longs, bas
     told["byte"] = of(address)
     at = f" from byte {base}" if base else ""
     return Held(
-        name, title, f"{lines} rows of {LINE} bytes{at}, as {says}", lines, per, _cells(chunk, place),
-        made.element_bits, {}, own, _lines(made), told, edges=(list(range(8, lines, 8)), []),
-    )  # fmt: skip
+        name,
+        title,
+        f"{lines} rows of {LINE} bytes{at}, as {says}",
+        rows=lines,
+        cols=per,
+        cell=_cells(chunk, place),
+        element_bits=made.element_bits,
+        shades={},
+        of_cells=own,
+        group=_lines(made),
+        told=told,
+        edges=(list(range(8, lines, 8)), []),
+    )

@@ -112,13 +112,26 @@ def picture(first: TiledMMA, second: TiledMMA) -> str:
     width = 42.0
     right = LEFT + wide * width + 2 * LEFT
     panels = tuple(
-        Panel(name, title, high, wide, x, TOP, width, 17.0, None, texts=_texts(made, op, cells, high, wide),
-              category=None if what is not None else np.full((high, wide), -1, dtype=np.int32), of=1, status=what)
+        Panel(
+            name,
+            title,
+            rows=high,
+            cols=wide,
+            x=x,
+            y=TOP,
+            cell_width=width,
+            cell_height=17.0,
+            grid=None,
+            texts=_texts(made, op, cells, high, wide),
+            category=None if what is not None else np.full((high, wide), -1, dtype=np.int32),
+            of=1,
+            status=what,
+        )
         for name, title, x, made, op, cells, what in (
             ("c", "C of the first: thread : value", LEFT, first, c, own, None),
             ("a", "A of the second", right, second, a, wanted, status[:high, :wide]),
         )
-    )  # fmt: skip
+    )
     figure = Figure(right + wide * width + 8, TOP + high * 17.0 + 8, panels)
     said = {
         "right": "the same thread and value", "reordered": "the same thread, another value",

@@ -29,7 +29,7 @@ def bench(made: TiledCopy, held: SharedSide | None) -> Bench:
     colours, labels, texts = (
         {name: said for name, said in row.items() if name != "bank" or held} for row in (COLOURS, LABELS, TEXTS)
     )
-    return Bench(PATH, "the TiledCopy", maps, colours, labels, texts, "#",
+    return Bench(PATH, "the TiledCopy", maps, colours=colours, labels=labels, texts=texts, letter="#",
                  owner="{holder}, value {value}, access {register}")  # fmt: skip
 
 
@@ -59,12 +59,22 @@ def _held(made: TiledCopy, name: str, byte: Longs | None) -> Held:
     edges = [list(range(step, size, step)) for step, size in zip(made.tiler, made.tile, strict=True)]
     told = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
     return Held(
-        name, name.capitalize(), about, rows, cols, side.rows.astype(np.int64) * cols + side.cols, made.element_bits,
-        {
-            "warp": Shade("thread", 32, -(-made.threads // 32)), "group": Shade("thread", 4, 8),
-            "lane": Shade("thread", 1, 4), "value": Shade("value", 1, side.values),
+        name,
+        name.capitalize(),
+        about,
+        rows=rows,
+        cols=cols,
+        cell=side.rows.astype(np.int64) * cols + side.cols,
+        element_bits=made.element_bits,
+        shades={
+            "warp": Shade("thread", 32, -(-made.threads // 32)),
+            "group": Shade("thread", 4, 8),
+            "lane": Shade("thread", 1, 4),
+            "value": Shade("value", 1, side.values),
             "access": Shade("value", side.access, accesses),
         },
-        {} if byte is None else {"bank": banked(byte)}, tuple(v // side.access for v in range(side.values)), told,
+        of_cells={} if byte is None else {"bank": banked(byte)},
+        group=tuple(v // side.access for v in range(side.values)),
+        told=told,
         edges=(edges[0], edges[1]),
-    )  # fmt: skip
+    )

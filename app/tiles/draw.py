@@ -59,7 +59,17 @@ def panel(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[
         category = np.where(_kept(op, shown), category, -1)
     title = f"{op.name.upper()} {'×'.join(DIMS[op.name])} {op.row_count}×{op.col_count}"
     made_ = Panel(
-        op.name, title, op.row_count, op.col_count, 0, 0, 1, 1, None, category.astype(np.int32), of=shade.count
+        op.name,
+        title,
+        rows=op.row_count,
+        cols=op.col_count,
+        x=0,
+        y=0,
+        cell_width=1,
+        cell_height=1,
+        grid=None,
+        category=category.astype(np.int32),
+        of=shade.count,
     )
     return made_, held
 
@@ -112,6 +122,19 @@ def drawing(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[
     spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
     said = texts(made, op, held, chosen.label, *spans) if few else None
     away = elsewhere(made, op, held, chosen)
-    drawn = Panel(drawn.name, drawn.title, drawn.rows, drawn.cols, 0, 0, 1, 1, None, drawn.category, said, of=drawn.of)
+    drawn = Panel(
+        drawn.name,
+        drawn.title,
+        rows=drawn.rows,
+        cols=drawn.cols,
+        x=0,
+        y=0,
+        cell_width=1,
+        cell_height=1,
+        grid=None,
+        category=drawn.category,
+        texts=said,
+        of=drawn.of,
+    )
     title = f"{drawn.title}, coloured by {shades.WORDS[chosen.colour]}"
     return matrix(drawn, rows, cols, colour="", label=chosen.label if few else "none", title=title, faint=away)

@@ -82,10 +82,17 @@ def picture(
     below = above + TOP + (len(spans["b"][0]) * height + GAP + TOP if len(spans) > 1 else 0)
     place = {"a": (LEFT, below), "b": (right, above + TOP), "c": (right, below)}
     panels = tuple(
-        _panel(found, op, chosen, spans[op.name], place[op.name] if len(ops) > 1 else (LEFT, above + TOP),
-               (width, height), labelled)
+        _panel(
+            found,
+            op,
+            chosen=chosen,
+            spans=spans[op.name],
+            place=place[op.name] if len(ops) > 1 else (LEFT, above + TOP),
+            cell=(width, height),
+            labelled=labelled,
+        )
         for op in ops
-    )  # fmt: skip
+    )
     said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
     told = [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.legend(found, chosen)]
     return paper.drawing(panels, theme, title=title, said=said, legend=told if legend else [], labelled=labelled)
@@ -104,9 +111,15 @@ def inline(query: Mapping[str, str]) -> str:
 
 
 def _panel(
-    found: TiledMMA, op: TileOperand, chosen: BenchState, spans: tuple[range, range], place: tuple[float, float],
-    cell: tuple[float, float], labelled: bool,
-) -> Panel:  # fmt: skip
+    found: TiledMMA,
+    op: TileOperand,
+    *,
+    chosen: BenchState,
+    spans: tuple[range, range],
+    place: tuple[float, float],
+    cell: tuple[float, float],
+    labelled: bool,
+) -> Panel:
     """An operand's window; elements of other steps than the chosen one have no colour."""
     drawn, held = draw.panel(found, op, chosen, chosen.threads(found))
     category = drawn.category

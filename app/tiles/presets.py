@@ -38,7 +38,7 @@ class Preset:
         }  # fmt: skip
 
 
-def _row(name: str, kernel: str, about: str, atom: str, atoms: str, permutation: str, tile: str) -> Preset:
+def _row(name: str, kernel: str, about: str, *, atom: str, tile: str, atoms: str = "", permutation: str = "") -> Preset:
     return Preset(
         name=name, kernel=kernel, about=about, atom=atom, atom_layout=atoms, permutation=permutation, tile=tile
     )
@@ -46,46 +46,46 @@ def _row(name: str, kernel: str, about: str, atom: str, atoms: str, permutation:
 
 PRESETS = (
     _row("sgemm_sm80", "CuTe tutorial sgemm_sm80", "4 warps, two adjacent atoms in N for ldmatrix.x4",
-         "SM80_16x8x16_F16F16F16F16_TN", "(2,2,1)", "(32,32,16)", "128x128x64"),
+         atom="SM80_16x8x16_F16F16F16F16_TN", atoms="(2,2,1)", permutation="(32,32,16)", tile="128x128x64"),
     _row("sm80_default", "CUTLASS default, sm_80 f16", "4 warps, f32 accumulators",
-         "SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", "128x128x32"),
+         atom="SM80_16x8x16_F32F16F16F32_TN", atoms="(2,2,1)", permutation="(32,32,16)", tile="128x128x32"),
     _row("sm80_tf32", "CUTLASS default, sm_80 tf32", "warps numbered along N first",
-         "SM80_16x8x8_F32TF32TF32F32_TN", "(2,2,1):(2,1,1)", "(32,32,8)", "128x128x32"),
+         atom="SM80_16x8x8_F32TF32TF32F32_TN", atoms="(2,2,1):(2,1,1)", permutation="(32,32,8)", tile="128x128x32"),
     _row("sm80_int8", "CUTLASS default, sm_80 s8", "4 warps, s32 accumulators",
-         "SM80_16x8x32_S32S8S8S32_TN", "(2,2,1)", "(32,32,32)", "128x128x64"),
+         atom="SM80_16x8x32_S32S8S8S32_TN", atoms="(2,2,1)", permutation="(32,32,32)", tile="128x128x64"),
     _row("fa2_qk", "FlashAttention-2, S = QKᵀ", "each warp has whole rows of S, so softmax needs no other warp",
-         "SM80_16x8x16_F32F16F16F32_TN", "(4,1,1)", "(64,16,16)", "128x128x64"),
+         atom="SM80_16x8x16_F32F16F16F32_TN", atoms="(4,1,1)", permutation="(64,16,16)", tile="128x128x64"),
     _row("fa2_pv", "FlashAttention-2, O = PV", "the same TiledMMA over head dimension 64",
-         "SM80_16x8x16_F32F16F16F32_TN", "(4,1,1)", "(64,16,16)", "128x64x128"),
+         atom="SM80_16x8x16_F32F16F16F32_TN", atoms="(4,1,1)", permutation="(64,16,16)", tile="128x64x128"),
     _row("fa3_qk", "FlashAttention-3, S = QKᵀ", "2 warpgroups, Q and K in shared memory",
-         "SM90_64x128x16_F32BF16BF16_SS", "(2,1,1)", "", "128x128x128"),
+         atom="SM90_64x128x16_F32BF16BF16_SS", atoms="(2,1,1)", tile="128x128x128"),
     _row("fa3_pv", "FlashAttention-3, O = PV", "P comes from registers",
-         "SM90_64x128x16_F32BF16BF16_RS", "(2,1,1)", "", "128x128x128"),
+         atom="SM90_64x128x16_F32BF16BF16_RS", atoms="(2,1,1)", tile="128x128x128"),
     _row("sm90_cooperative", "CUTLASS default, sm_90 cooperative", "2 warpgroups split M",
-         "SM90_64x128x16_F32F16F16_SS", "(2,1,1)", "", "128x128x64"),
+         atom="SM90_64x128x16_F32F16F16_SS", atoms="(2,1,1)", tile="128x128x64"),
     _row("sm90_pingpong", "CUTLASS default, sm_90 pingpong", "1 warpgroup has a whole tile",
-         "SM90_64x128x16_F32F16F16_SS", "(1,1,1)", "", "64x128x64"),
+         atom="SM90_64x128x16_F32F16F16_SS", atoms="(1,1,1)", tile="64x128x64"),
     _row("deepgemm", "DeepGEMM, fp8", "2 warpgroups, K steps of 32 bytes",
-         "SM90_64x128x32_F32E4M3E4M3_SS_TN", "(2,1,1)", "", "128x128x128"),
+         atom="SM90_64x128x32_F32E4M3E4M3_SS_TN", atoms="(2,1,1)", tile="128x128x128"),
     _row("marlin", "Marlin, 4-bit weights", "8 warps: 4 in N, each with 64 adjacent columns, and 2 in K",
-         "SM80_16x8x16_F32F16F16F32_TN", "(1,4,2)", MARLIN, "64x256x64"),
+         atom="SM80_16x8x16_F32F16F16F32_TN", atoms="(1,4,2)", permutation=MARLIN, tile="64x256x64"),
     _row("umma_ss", "CuTe tutorial, sm_100", "one CTA, A and B in shared memory, D in tensor memory",
-         f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K_K}>", "", "", "128x256x64"),
+         atom=f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K_K}>", tile="128x256x64"),
     _row("umma_2sm", "CuTe tutorial, sm_100, a pair of CTAs", "each CTA has half of the rows of A, of the columns of B",
-         f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K_K}>", "", "", "256x256x64"),
+         atom=f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K_K}>", tile="256x256x64"),
     _row("umma_ts", "CUTLASS FMHA, sm_100, O = PV", "P comes from tensor memory",
-         "SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::MN>", "", "",
-         "128x128x128"),
+         atom="SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::MN>",
+         tile="128x128x128"),
     _row("umma_nvfp4", "CUTLASS narrow precision, sm_100 nvfp4", "block-scaled, a pair of CTAs",
-         f"SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 256, 256, 16, {K_K}>", "", "",
-         "256x256x256"),
+         atom=f"SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 256, 256, 16, {K_K}>",
+         tile="256x256x256"),
     _row("umma_mxf8", "CUTLASS narrow precision, sm_100 mxfp8", "block-scaled, one CTA",
-         f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K_K}>", "", "",
-         "128x128x128"),
+         atom=f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K_K}>",
+         tile="128x128x128"),
     _row("umma_sparse", "CUTLASS sparse GEMM, sm_100", "A stored without its zeros, metadata in tensor memory",
-         f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 128, {K_K}>", "", "", "128x128x128"),
+         atom=f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 128, {K_K}>", tile="128x128x128"),
     _row("volta", "CuTe's documentation, sm_70", "an atom of 8 threads: four of them are a warp",
-         "SM70_8x8x4_F32F16F16F32_NT", "(2,2,1):(2,1,1)", "(32,32,4)", "32x32x8"),
+         atom="SM70_8x8x4_F32F16F16F32_NT", atoms="(2,2,1):(2,1,1)", permutation="(32,32,4)", tile="32x32x8"),
 )  # fmt: skip
 
 

@@ -106,7 +106,18 @@ def panel(bench: Bench, one: Held, look: Mapping[str, str], spans: tuple[range, 
         number = np.where(mask[:-1].reshape(one.rows, one.cols), number, -1)
     texts = _texts(bench, one, held, look["label"], spans) if labelled else None
     return Panel(
-        one.name, one.title, one.rows, one.cols, 0, 0, 1, 1, None, number.astype(np.int32), texts, of=len(names)
+        one.name,
+        one.title,
+        rows=one.rows,
+        cols=one.cols,
+        x=0,
+        y=0,
+        cell_width=1,
+        cell_height=1,
+        grid=None,
+        category=number.astype(np.int32),
+        texts=texts,
+        of=len(names),
     )
 
 

@@ -126,7 +126,7 @@ def _matrix(
         texts = [f"CTA {cta}", *texts] if found.ctas > 1 else texts
         middle = y + (r0 + r1) / 2 * down + (4 if len(texts) == 1 else -3)
         words += [
-            _text(x + (c0 + c1) / 2 * across, middle + 13 * line, text, 10, "middle", "cell-ink")
+            _text(x + (c0 + c1) / 2 * across, middle + 13 * line, text, size=10, anchor="middle", ink="cell-ink")
             for line, text in enumerate(texts)
             if (c1 - c0) * across >= 6.3 * len(text) and (r1 - r0) * down >= 13 * len(texts)
         ]
@@ -134,13 +134,16 @@ def _matrix(
         out.append(f'<path d="{lines}" fill="none" stroke="var(--cell-line)" stroke-width="0.8"'
                    ' stroke-dasharray="4 3" opacity="0.55"/>')  # fmt: skip
     lead = 30 if name == "b" else 17
-    out += [_text(x, y - lead, title, 12, "start", "ink", True), _text(x, y - lead + 12, place, 9.5, "start", "muted")]
+    out += [
+        _text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
+        _text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
+    ]
     marks = sorted({edge for _, (r0, r1, c0, c1) in _shares(found, name) for edge in ((c0, c1) if name == "b" else
                                                                                      (r0, r1))})  # fmt: skip
     if name == "b":
-        words += [_text(x + c * across, y - 5, str(c), 9, "middle", "muted") for c in marks]
+        words += [_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in marks]
     elif name == "a":
-        words += [_text(x - 5, y + r * down + 3, str(r), 9, "end", "muted") for r in marks]
+        words += [_text(x - 5, y + r * down + 3, str(r), size=9, anchor="end", ink="muted") for r in marks]
     return out + words
 
 
@@ -185,7 +188,7 @@ def _edges(found: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
     ]
 
 
-def _text(x: float, y: float, text: str, size: float, anchor: str, ink: str, bold: bool = False) -> str:
+def _text(x: float, y: float, text: str, *, size: float, anchor: str, ink: str, bold: bool = False) -> str:
     weight = ' font-weight="600"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}"{weight} fill="var(--{ink})">'

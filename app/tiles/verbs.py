@@ -26,6 +26,7 @@ def _mma(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, 
 @tiles_app.command("mma")
 def mma(
     atom: Annotated[str, typer.Argument(help="PTX text or CUTLASS name.")],
+    *,
     atom_layout: AtomLayout = "",
     permutation: Permutation = "",
     tile: Tile = "",
@@ -146,6 +147,7 @@ def chain(
 @tiles_app.command("copy")
 def copy(
     atom: Annotated[str, typer.Argument(help="universal, cp.async, ldmatrix…, stmatrix… or SM90_TMA_LOAD….")],
+    *,
     tile: Annotated[str, typer.Option(help="ROWSxCOLUMNS.")],
     bits: Annotated[str, typer.Option(help="Of one access of universal and cp.async.")] = "",
     element_bits: Annotated[str, typer.Option(help="16, or those of the operand.")] = "",
@@ -203,6 +205,7 @@ def copy(
 @tiles_app.command("loop")
 def loop(
     atom: Annotated[str, typer.Argument(help="The TiledMMA's atom: PTX text or CUTLASS name.")],
+    *,
     operand: Annotated[str, typer.Option(help="a or b; both when left out.")] = "",
     atom_layout: AtomLayout = "",
     permutation: Permutation = "",

@@ -48,14 +48,20 @@ def picture(
         ' stroke="var(--bad)" stroke-width="1.4"/></pattern></defs>',
     ]
     for n, (title, placed) in enumerate(panels):
-        out += _panel(LEFT + n * across, wide, title, placed, given, touched, overlap)
+        out += _panel(LEFT + n * across, wide, title, placed=placed, given=given, touched=touched, overlap=overlap)
     return "\n".join([*out, "</svg>"])
 
 
 def _panel(
-    x: float, wide: float, title: str, placed: list[tuple[Placed, str]], given: Allocation, touched: Mask | None,
+    x: float,
+    wide: float,
+    title: str,
+    *,
+    placed: list[tuple[Placed, str]],
+    given: Allocation,
+    touched: Mask | None,
     overlap: Mask,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     def box(lane: int, last: int, column: int, to: int, more: str) -> str:
         size = f'width="{(to - column + 1) * wide:.1f}" height="{(last - lane + 1) * LANE:.1f}"'
         return f'<rect x="{x + column * wide:.1f}" y="{TOP + lane * LANE:.1f}" {size} {more}'

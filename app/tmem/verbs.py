@@ -13,6 +13,7 @@ app, tmem_app = verbs("tmem", "Tensor memory of tcgen05.")
 
 @tmem_app.command("epilogue")
 def epilogue(
+    *,
     kind: Annotated[str, typer.Option(help="The kind of the MMA: f16, tf32, …; f16 when left out.")] = "",
     cta_group: CtaGroup = "",
     ws: Annotated[bool, typer.Option("--ws", help="With .ws.")] = False,

@@ -177,9 +177,17 @@ def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:
     kept = mma.kind.kept if mma.sparse and name == "a" else None
     document, _, section = layout.source.partition(", ")
     return Operand(
-        name, dtype(element), layout.bits, layout.pattern, axes, dims, TENSOR.threads, Source(document, section),
-        held_by=TENSOR, compressed=kept,
-    )  # fmt: skip
+        name,
+        dtype(element),
+        layout.bits,
+        pattern=layout.pattern,
+        axes=axes,
+        dims=dims,
+        threads=TENSOR.threads,
+        source=Source(document, section),
+        held_by=TENSOR,
+        compressed=kept,
+    )
 
 
 def told(found: Bound) -> list[Told]:

@@ -36,7 +36,7 @@ class Copied:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
     """Where one factor is: bytes from the operand's start in row-major, in atoms and in shared memory; of tensor
     memory every lane that has a copy, with the column and the byte of it; the step that reads it.
@@ -147,13 +147,13 @@ class Side:
         ]
         column = self.column + factor // scales.COLUMNS * self.group_columns + units[0][1] // scales.COLUMNS
         return Held(
-            row * (self.k // self.block) + factor,
-            int(scales.offset(row, factor, self.factors)),
-            None if self.split else self.shared_offset(row, factor),
-            tuple(sorted({lane for lane, _ in units})),
-            column,
-            byte,
-            factor // self.per_step,
+            row_major=row * (self.k // self.block) + factor,
+            atoms=int(scales.offset(row, factor, self.factors)),
+            shared=None if self.split else self.shared_offset(row, factor),
+            lanes=tuple(sorted({lane for lane, _ in units})),
+            column=column,
+            byte=byte,
+            step=factor // self.per_step,
         )
 
 

@@ -112,6 +112,7 @@ def made(
     kind: Kind,
     form: str,
     wish: Mapping[str, object],
+    *,
     sparse: bool = False,
     tensor_a: bool = False,
     factors: str = "",

@@ -35,7 +35,7 @@ Group = tuple[int, ...]  # block and warp, or block and warpgroup
 Shape = tuple[int, int, str]  # of D: m, n, type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
     """D as one warp recorded it. verdict: match where it is the product that it should be; unknown where it is not even
     that of what was read, and not every step is here; else mismatch. as_read: whether it is the sum of what the steps
@@ -178,7 +178,7 @@ class Sums:
         }  # fmt: skip
         tiles[key] = tile = replace(tile, k=k, sums=sums, step=step)
         if step.record.kind == "mma" and "d" in step.record.registers:
-            self._judge(step.number, step.record, step.group, 0, step.number, {key: tile})
+            self._judge(step.number, step.record, group=step.group, within=0, at=step.number, tiles={key: tile})
 
     def judged(self) -> list[Accumulator]:
         """Every accumulator that was recorded; of an mma's, the last of each tile."""
@@ -213,7 +213,14 @@ class Sums:
             if record.label.lower() == "d":
                 tiles = self.open.get(group, {})
                 shape = _shape_of(record, tiles)
-                self._judge(own, record, group, within, at, {k: t for k, t in tiles.items() if k[2:] == shape})
+                self._judge(
+                    own,
+                    record,
+                    group=group,
+                    within=within,
+                    at=at,
+                    tiles={k: t for k, t in tiles.items() if k[2:] == shape},
+                )
                 continue
             begun = self.begun.setdefault(warp, {})  # what D begins with
             begun[at] = record.registers["d"]
@@ -223,8 +230,15 @@ class Sums:
                 del begun[next(iter(begun))]
 
     def _judge(
-        self, number: int, record: Record, group: Group, within: int, at: int, tiles: Mapping[tuple[object, ...], _Tile]
-    ) -> None:  # fmt: skip
+        self,
+        number: int,
+        record: Record,
+        *,
+        group: Group,
+        within: int,
+        at: int,
+        tiles: Mapping[tuple[object, ...], _Tile],
+    ) -> None:
         """One warp's D against all tiles that it may be; within: which warp of the group, at: where it stands."""
         if not tiles:
             return
@@ -246,9 +260,17 @@ class Sums:
             right, as_read, start, key, name = _nearest(values, rows, c, starts, tiles, own.element.name)
             tile = tiles[key]
             made = Accumulator(
-                number, record, tile.m, tile.n, tile.sums[name].steps, values.size, right, as_read, whole,
-                name == "recorded",
-            )  # fmt: skip
+                number=number,
+                record=record,
+                m=tile.m,
+                n=tile.n,
+                steps=tile.sums[name].steps,
+                total=values.size,
+                right=right,
+                as_read=as_read,
+                whole=whole,
+                since=name == "recorded",
+            )
             return _Nearest(made, key, start)
 
         with_c = best(fresh)

@@ -17,7 +17,7 @@ _MEMORY = frozenset("slice_incomplete slice_not_in_memory layout_not_found reads
 Fields = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """One mistake. operands: whose steps are wrong for it; count, total: how many steps, and of how many; first: the
     first of them; message: of that step; repairs: operand → (its word, the one that is right) there; folded: codes that
@@ -81,7 +81,16 @@ def _cause(roots: Sequence[_Root], total: int) -> Cause:
     }
     folded = tuple(dict.fromkeys(code for one in roots for code in one.folded))
     names = tuple(one.operand.name for one in roots)
-    return Cause(first.code, first.message, names, len(first.numbers), total, first.first, repairs, folded)
+    return Cause(
+        code=first.code,
+        message=first.message,
+        operands=names,
+        count=len(first.numbers),
+        total=total,
+        first=first.first,
+        repairs=repairs,
+        folded=folded,
+    )
 
 
 def _fix(one: Operand) -> int | None:

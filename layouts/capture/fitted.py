@@ -69,7 +69,7 @@ class Fits:
         return self.searched >= MOST_SEARCHED
 
     def of(
-        self, held: Memory, part: Slice, rows: int, depth: int, word: Descriptor, read: Addresses | None = None
+        self, held: Memory, part: Slice, *, rows: int, depth: int, word: Descriptor, read: Addresses | None = None
     ) -> Stored | None:
         """The layout of the largest rectangle around a slice that has one; None where none has. read: where the slice
         is read from; of several copies in memory the one that it reads most of, then the nearest, is taken.
@@ -197,9 +197,9 @@ def diagnosed(
             return (Diagnosis("slice_incomplete", says), *_beyond(side))
         says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
         return (Diagnosis("layout_not_found", says), *_beyond(side))
-    away = stored.away(side.known, part.mn, part.k)
+    mn, k = stored.away(side.known, part.mn, part.k)
     try:
-        found = verify(side.word, side.seen, stored.storage, *away)
+        found = verify(side.word, side.seen, stored.storage, mn=mn, k=k)
     except LayoutError as error:
         return (Diagnosis(error.code, error.message), *_beyond(side))
     causes = found.diagnoses

@@ -260,13 +260,21 @@ def _record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[Re
     given = np.array([told["immediates"]], "<u4").view(np.int8).tolist()
     names = ("scale_a", "scale_b", "trans_a", "trans_b")
     record = Record(
-        KINDS[told["kind"]], words[0], told["line"], words[1], words[2],
-        (told["block_x"], told["block_y"], told["block_z"]), told["thread"],
-        {"a": told["desc_a"], "b": told["desc_b"]} if told["kind"] == WGMMA else {},
-        {name: told[name] for name in "mnk" if told[name] != OPEN},
-        {name: value for name, value in zip(names, given, strict=True) if value != NOT_GIVEN},
-        told["window_first"], data[begins[6] :][: told["window_bytes"]], addresses, held,
-    )  # fmt: skip
+        KINDS[told["kind"]],
+        words[0],
+        told["line"],
+        label=words[1],
+        text=words[2],
+        block=(told["block_x"], told["block_y"], told["block_z"]),
+        thread=told["thread"],
+        words={"a": told["desc_a"], "b": told["desc_b"]} if told["kind"] == WGMMA else {},
+        slice={name: told[name] for name in "mnk" if told[name] != OPEN},
+        immediates={name: value for name, value in zip(names, given, strict=True) if value != NOT_GIVEN},
+        window_first=told["window_first"],
+        window=data[begins[6] :][: told["window_bytes"]],
+        addresses=addresses,
+        registers=held,
+    )
     return record, size
 
 

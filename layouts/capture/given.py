@@ -21,9 +21,16 @@ MOST_ELEMENTS = 1 << 24  # of a matrix that is given
 
 
 def known_of(
-    pair: tuple[str, str], files: Sequence[Sequence[Record]], a: Any, b: Any, nk: bool, notes: list[str],
-    steps: Sequence[Step] = (), kept: int = 1,
-) -> dict[str, Known]:  # fmt: skip
+    pair: tuple[str, str],
+    files: Sequence[Sequence[Record]],
+    *,
+    a: Any,
+    b: Any,
+    nk: bool,
+    notes: list[str],
+    steps: Sequence[Step] = (),
+    kept: int = 1,
+) -> dict[str, Known]:
     """Both operands by name, as elements of the pair's types; steps: whose registers are asked where no memory
     was recorded; kept: of how many of K a sparse A stores one. LayoutError `bad_matrix` for arrays that do not fit,
     `bad_fill` for a type that is not verified.

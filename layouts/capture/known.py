@@ -39,7 +39,7 @@ class Table:
         return _found(self.ranked, self.mn, self.k, chunks)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """One operand. codes: [mn][k], one array a pass; periods: after how many of mn and k chunks of 16 bytes repeat,
     own_periods: the codes; (0, 0) for a real matrix. chunks: major → table. blocks: how many of K that are fills.K
@@ -144,7 +144,16 @@ def _known(
     chunks = {major: _table(codes[0], row, major) for major in (MAJORS if row.bits == 16 else MAJORS[:1])}
     once = [part[:, : own[1] // blocks or part.shape[1]] for part in codes]
     mn, k = np.divmod(np.arange(once[0].size, dtype=np.int64), once[0].shape[1])
-    return Known(operand, row, codes, periods, own, chunks, _ranked(_joined(once).ravel(), mn, k), blocks)
+    return Known(
+        operand=operand,
+        element=row,
+        codes=codes,
+        periods=periods,
+        own_periods=own,
+        chunks=chunks,
+        singles=_ranked(_joined(once).ravel(), mn, k),
+        blocks=blocks,
+    )
 
 
 def _table(codes: Bits, row: DType, major: str) -> Table:

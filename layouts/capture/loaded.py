@@ -143,7 +143,9 @@ def _of_loads(
         return ()
     first = int(lanes[np.flatnonzero(wrong)[0]]) // 8
     where = loads[given[first][0]].where if first < len(given) else record.where
-    cause = _cause(record, made, held, lanes, (mn, k), (got_mn, got_k), side, part, fits)
+    cause = _cause(
+        record, made, held=held, lanes=lanes, wanted=(mn, k), got=(got_mn, got_k), side=side, part=part, fits=fits
+    )
     return (Diagnosis(cause[0], f"{where}: {cause[1]}"),)
 
 
@@ -202,9 +204,17 @@ def _transposed(record: Record, load: Instruction, side: Side, major: str) -> Di
 
 
 def _cause(
-    record: Record, made: Chain, held: Memory, lanes: Ints, wanted: tuple[Ints, Ints], got: tuple[Ints, Ints],
-    side: Side, part: Slice, fits: Fits,
-) -> tuple[str, str]:  # fmt: skip
+    record: Record,
+    made: Chain,
+    *,
+    held: Memory,
+    lanes: Ints,
+    wanted: tuple[Ints, Ints],
+    got: tuple[Ints, Ints],
+    side: Side,
+    part: Slice,
+    fits: Fits,
+) -> tuple[str, str]:
     """(code, what is wrong) of rows that are not the ones the mma needs."""
     assert record.addresses is not None
     known, given = held.known, record.addresses[lanes].astype(np.int64)
@@ -218,7 +228,7 @@ def _cause(
             if pairs else f"The matrices stand in the order {', '.join(map(str, matrices))}."
         )  # fmt: skip
         return "matrices_exchanged", says
-    stored = fits.of(held, part, side.rows, side.depth, Descriptor(0))
+    stored = fits.of(held, part, rows=side.rows, depth=side.depth, word=Descriptor(0))
     if stored is not None:
         where = np.array([stored.address(known, int(m), int(c)) for m, c in zip(*wanted, strict=True)])
         if (told := _of_addresses(given, where, stored, side, part)) is not None:

@@ -82,7 +82,9 @@ def slices(
                 if letter in stated and "k" in stated:
                     out[number][name] = Slice(stated[letter], own_k, STATED)
                     continue
-                mn = stated.get(letter, _along_mn(number, name, own_k, members, steps, hints, known[name]))
+                mn = stated.get(
+                    letter, _along_mn(number, name, own_k, members=members, steps=steps, hints=hints, known=known[name])
+                )
                 if mn is not None:
                     out[number][name] = Slice(mn, own_k, INFERRED)
     return out
@@ -182,9 +184,15 @@ def _twice(steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], ks: Seque
 
 
 def _along_mn(
-    number: int, name: str, k: int, members: Sequence[int], steps: Sequence[Step],
-    hints: Sequence[Mapping[str, Hint]], known: Known,
-) -> int | None:  # fmt: skip
+    number: int,
+    name: str,
+    k: int,
+    *,
+    members: Sequence[int],
+    steps: Sequence[Step],
+    hints: Sequence[Mapping[str, Hint]],
+    known: Known,
+) -> int | None:
     """The slice's first row of M or N."""
     own = hints[number][name]
     if own.whole and own.mn % 8 == 0:

@@ -229,7 +229,9 @@ def _described(step: Step, operand: str, major: str, records: Sequence[Record], 
     held = windows.of(operand, records)
     codes, inside = held.gather(address)
     mn, k = held.elements(address)
-    return Side(operand, held.known, codes, inside, mn, k, address, held, seen, word)
+    return Side(
+        operand, held.known, codes, inside=inside, mn=mn, k=k, address=address, memory=held, seen=seen, word=word
+    )
 
 
 def _in_registers(

@@ -51,7 +51,7 @@ class Wrong:
     lies: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operand:
     """One operand of one step. how: descriptor or registers; part: the slice that it should be; several: elements whose
     value occurs more than once in the matrix, so that it does not say which of them was read; stored: how the tile lies
@@ -124,7 +124,7 @@ class Picture:
     lies: Ints | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
     """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many."""
 
@@ -215,7 +215,7 @@ def verify(
         own = [step for step in whole if _pair(step) == pair]
         others = [step for step in whole if _pair(step) != pair]
         try:
-            known = known_of(pair[:2], files, a, b, nk, notes, own, pair[2])
+            known = known_of(pair[:2], files, a=a, b=b, nk=nk, notes=notes, steps=own, kept=pair[2])
         except LayoutError as error:
             if error.code != "bad_fill":
                 raise
@@ -249,9 +249,17 @@ def verify(
     if not whole and not left:
         notes.append("No wgmma and no mma is recorded.")
     return Verified(
-        tuple(verdicts), tuple(accumulators), tuple(loads), tuple(unread), tuple(dict.fromkeys(notes)),
-        "matrices" if a is not None or b is not None else "fills", len(files[0]), captures[0].dropped, left, picture,
-    )  # fmt: skip
+        steps=tuple(verdicts),
+        accumulators=tuple(accumulators),
+        loads=tuple(loads),
+        unread=tuple(unread),
+        notes=tuple(dict.fromkeys(notes)),
+        source="matrices" if a is not None or b is not None else "fills",
+        records=len(files[0]),
+        dropped=captures[0].dropped,
+        left=left,
+        picture=picture,
+    )
 
 
 def _once(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
@@ -338,9 +346,16 @@ def _judged(
                 continue
             place = step.record.file, step.record.line, name
             one, right, lies = _operand(
-                step, side, parts[name], files[0], windows, fits, place not in known_places, of_other,
-                words.get((*step.group, *place), -1) == step.record.words.get(name),
-            )  # fmt: skip
+                step,
+                side,
+                parts[name],
+                records=files[0],
+                windows=windows,
+                fits=fits,
+                first=place not in known_places,
+                of_other=of_other,
+                stays=words.get((*step.group, *place), -1) == step.record.words.get(name),
+            )
             words[*step.group, *place] = step.record.words.get(name, -1)
             known_places.add(place)
             one = replace(one, diagnoses=named.alike((*step.group, *place), index, one.diagnoses))
@@ -366,6 +381,7 @@ def _operand(
     step: Step,
     side: Side,
     part: Slice,
+    *,
     records: Sequence[Record],
     windows: Windows,
     fits: Fits,
@@ -380,20 +396,28 @@ def _operand(
     asked = not fits.spent and (count < right.size or first)
     if asked and side.memory is not None:
         assert side.word is not None
-        stored = fits.of(side.memory, part, side.rows, side.depth, side.word, side.address)
+        stored = fits.of(side.memory, part, rows=side.rows, depth=side.depth, word=side.word, read=side.address)
     if asked and count < right.size:
         diagnoses = (
             diagnosed_word(side, part, stored, of_other, stays) if side.memory is not None
             else diagnosed_registers(step, side, part, records, windows, fits)
         )  # fmt: skip
     one = Operand(
-        side.operand, "descriptor" if side.memory is not None else "registers", part, right.size, count,
-        int((~side.inside).sum()), int((side.mn == SEVERAL).sum()), None if side.word is None else side.word.word,
-        side.seen.major if side.seen is not None else "",
-        _first(side, part, right) if count < right.size else None,
-        None if stored is None else dict(stored.storage.spec), "" if stored is None else stored.storage.text,
-        (0, 0) if stored is None else (stored.mn, stored.k), diagnoses,
-    )  # fmt: skip
+        name=side.operand,
+        how="descriptor" if side.memory is not None else "registers",
+        part=part,
+        total=right.size,
+        right=count,
+        outside=int((~side.inside).sum()),
+        several=int((side.mn == SEVERAL).sum()),
+        word=None if side.word is None else side.word.word,
+        major=side.seen.major if side.seen is not None else "",
+        first=_first(side, part, right) if count < right.size else None,
+        stored=None if stored is None else dict(stored.storage.spec),
+        stored_text="" if stored is None else stored.storage.text,
+        stored_at=(0, 0) if stored is None else (stored.mn, stored.k),
+        diagnoses=diagnoses,
+    )
     lies = None
     if stored is not None and count < right.size:
         lies = stored.addresses(side.known, part, side.rows, side.depth)

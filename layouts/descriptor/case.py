@@ -67,7 +67,7 @@ class Slip:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to
     `given` in what nothing reads. computed: the word is an expression whose shifts were computed, so that none of them

@@ -143,7 +143,7 @@ def _why_none(stored: Storage, seen: View) -> str:
         if plainest(stored, seen, 0, k) is None:
             start = int(expected_reads(stored, seen, 0, k)[0, 0])
             given = Descriptor(0).replace(start_address_encoded=start >> 4 & 0x3FFF)
-            causes: Sequence[Any] = verify(given, seen, stored, 0, k).diagnoses
+            causes: Sequence[Any] = verify(given, seen, stored, mn=0, k=k).diagnoses
             said = causes[0].message if causes else "No descriptor reads this layout."
             return said if not k else f"K step {k // seen.k}: {said}"
     return ""

@@ -62,7 +62,7 @@ class Explanation:
 
 
 def diagnose(
-    given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses, computed: bool = False
+    given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
 ) -> list[Diagnosis]:
     """The causes of a mismatch, the true one first. computed: the word's shifts were seen to be those of 64-bit
     integers.
@@ -70,9 +70,12 @@ def diagnose(
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
     possible = repairs(expected, seen, given, by_address)
     if not possible:
-        return unreadable(given, seen, stored, expected, mn, k, diagnose)
+        return unreadable(given, seen, stored, expected=expected, mn=mn, k=k, judge=diagnose)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
-    cases = [Case(given, right, seen, stored, mn, k, expected, computed) for right in rights]
+    cases = [
+        Case(given=given, right=right, seen=seen, stored=stored, mn=mn, k=k, expected=expected, computed=computed)
+        for right in rights
+    ]
     case, causes = _likeliest(cases, _begins(stored, mn, k))
     other = _stored_otherwise(case) if len(case.differ) > 1 and not _proven(causes) else None
     fix = _repaired(case, causes)

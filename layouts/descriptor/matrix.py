@@ -409,7 +409,9 @@ def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> A
     chunks, mask, base, shift, deep = (terms[:, n][get[form.coded]] for n in range(5))
     r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
     k = np.arange(seen.k, dtype=np.int64)[None, None, :]
-    before = get["start_address"] + before_swizzle(r, k, chunks, get["lbo_bytes"], get["sbo_bytes"], seen, deep)
+    before = get["start_address"] + before_swizzle(
+        r, k, chunks=chunks, lbo_bytes=get["lbo_bytes"], sbo_bytes=get["sbo_bytes"], seen=seen, deep=deep
+    )
     out: Addresses = xor(before, mask, base, shift, get["base_offset"])
     return out
 
@@ -426,7 +428,7 @@ def _terms(form: Format) -> NDArray[np.int64]:
     )
 
 
-def before_swizzle(r: Any, k: Any, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8) -> Any:
+def before_swizzle(r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8) -> Any:
     """Byte offset from the start before the XOR; arguments broadcast. deep: values of K in an MN-major atom."""
     if seen.major == "K":
         chunk, inside = k // seen.per, k % seen.per * seen.bits // 8

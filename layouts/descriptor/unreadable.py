@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,14 +14,19 @@ from lanescope.descriptor.worlds import World, canonicals, reads_as, restored
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
-Judge = Callable[
-    [Descriptor, View, Storage, int, int, Addresses], list[Diagnosis]
-]  # the causes of a mismatch that a word could mend
 XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lies where the word reads, but for the swizzle
 
 
+class Judge(Protocol):
+    """Find the causes of a mismatch that a word could mend."""
+
+    def __call__(
+        self, given: Descriptor, seen: View, stored: Storage, /, *, mn: int, k: int, expected: Addresses
+    ) -> list[Diagnosis]: ...
+
+
 def unreadable(
-    given: Descriptor, seen: View, stored: Storage, expected: Addresses, mn: int, k: int, judge: Judge
+    given: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: Judge
 ) -> list[Diagnosis]:
     """No descriptor of this major reads these data: say why, and which storage the word reads."""
     beyond = int(expected.max()) >> 18
@@ -108,7 +112,7 @@ def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int
         wanted = expected_reads(tile, seen, mn, k)
         if not repairs(wanted, seen, given):  # a slice that begins where no descriptor can, whatever the storage
             continue
-        causes = judge(given, seen, tile, mn, k, wanted)
+        causes = judge(given, seen, tile, mn=mn, k=k, expected=wanted)
         right = causes[0].fix if causes else None
         if right:
             return [

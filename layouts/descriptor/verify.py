@@ -69,6 +69,7 @@ def verify(
     descriptor: Descriptor,
     seen: View,
     stored: Storage,
+    *,
     mn: int = 0,
     k: int = 0,
     notes: tuple[Note, ...] = (),
@@ -88,9 +89,9 @@ def verify(
     if np.array_equal(read, expected) and formed:
         return Verdict(read, expected, (), caution=cautions(descriptor, seen))
     if notes:
-        causes = _of_expression(notes[0], descriptor, seen, stored, mn, k, expected)
+        causes = _of_expression(notes[0], descriptor, seen, stored, mn=mn, k=k, expected=expected)
     else:
-        causes = diagnose(descriptor, seen, stored, mn, k, expected, computed)
+        causes = diagnose(descriptor, seen, stored, mn=mn, k=k, expected=expected, computed=computed)
     return Verdict(read, expected, tuple(causes), formed)
 
 
@@ -132,7 +133,7 @@ def _refused(expected: Addresses, code: str, says: str, given: Descriptor, fix: 
 
 
 def _of_expression(
-    note: Note, given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses
+    note: Note, given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses
 ) -> list[Diagnosis]:
     """What the expression's arithmetic lost, then what is wrong with the word that was meant; one repair for all of
     it.
@@ -141,7 +142,7 @@ def _of_expression(
     rest = (
         []
         if np.array_equal(reads(meant, seen), expected)
-        else diagnose(meant, seen, stored, mn, k, expected, computed=True)
+        else diagnose(meant, seen, stored, mn=mn, k=k, expected=expected, computed=True)
     )
     fix = rest[0].fix if rest else clean(meant, seen)
     needed = changes(given, fix) if fix else {}

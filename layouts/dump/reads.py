@@ -106,6 +106,7 @@ def examine(
     dump: Dump,
     descriptor: Descriptor,
     instruction: Instruction,
+    *,
     operand: str = "a",
     major: str = "K",
     expected: bytes | None = None,
@@ -128,7 +129,9 @@ def examine(
     row = dtype(instruction.types[operand])
     address = reads(descriptor, seen)
     codes, inside = gather(dump, address, row.bits)
-    made = Examined(dump, descriptor, seen, row, operand, address, codes, inside, origin=origin)
+    made = Examined(
+        dump, descriptor, seen, element=row, operand=operand, address=address, codes=codes, inside=inside, origin=origin
+    )
     if expected is None:
         return made
     tile = tile_of(expected, row.name, operand, seen, choice(taken, "expected_as", AS))
@@ -204,7 +207,7 @@ def _explained(made: Examined, found: Sequence[Fit], origin: tuple[int, int]) ->
     out = []
     for fit in found[:MOST_DIAGNOSED]:
         try:
-            result = verify(made.descriptor, made.seen, fit.stored, *origin)
+            result = verify(made.descriptor, made.seen, fit.stored, mn=origin[0], k=origin[1])
         except LayoutError:  # a reserved swizzle code, a layout that ends before the slice
             out.append(Explained(fit, ()))
             continue

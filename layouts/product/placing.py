@@ -37,7 +37,7 @@ def placed_options(kind: str) -> tuple[str, ...]:
 
 
 def placed(
-    reads: Reader, kind: str, element: DType, rows: int, k: int, step: int, major: str, at: int, negated: bool
+    reads: Reader, kind: str, element: DType, *, rows: int, k: int, step: int, major: str, at: int, negated: bool
 ) -> Placed:
     """The side that the options describe; LayoutError where they hold no whole product, or no descriptor reads it."""
     given = {"base": str(at)} | {

@@ -86,12 +86,13 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     sides: dict[str, Side] = {}
     at = 0
     for s in staged:
-        shape = (dtype(i.types[s]), i.sizes["m" if s == "a" else "n"], steps * step[s], step[s], majors[s])
+        element = dtype(i.types[s])
+        size = {"rows": i.sizes["m" if s == "a" else "n"], "k": steps * step[s], "step": step[s]}
         negated = floating and reads[s].sign()
         sides[s] = (
-            _tiled(reads[s], *shape, modes[s], at, negated)
+            _tiled(reads[s], element, **size, major=majors[s], swizzle=modes[s], at=at, negated=negated)
             if s in modes
-            else placed(reads[s], kinds[s], *shape, at, negated)
+            else placed(reads[s], kinds[s], element, **size, major=majors[s], at=at, negated=negated)
         )
         at = -(-sides[s].end // PATTERN) * PATTERN
     if a_from == "registers":
@@ -141,7 +142,7 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
 
 
 def _tiled(
-    reads: Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool
+    reads: Reader, element: DType, *, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool
 ) -> Tiled:
     atom, _ = swizzle.atom(element.bits, major)
     first = reads.whole("first", 0, 0, 4096)
@@ -158,7 +159,7 @@ def _tiled(
     base = reads.whole("base", at, 0, MOST_SHARED)
     order = order and reads.word("order", ORDERS)
     try:
-        tile = Tile(element.bits, major, swizzle, mn, k, order, base, by)
+        tile = Tile(element.bits, major, swizzle, mn, k, order=order, base=base, swizzle_by=by)
         tile.descriptor(first, 0, step, rows)
     except LayoutError as error:
         name = {"slice": "first"}.get(error.field, error.field)
@@ -234,7 +235,7 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
     major = reads.word("major", ("K", "MN"))
     if major == "MN" and op.container_bits < 8:
         raise reads.fail("bad_major", "major", f"{op.element.name} elements share bytes along K.", "Store it K-major.")
-    plain = Side(s, op.element, op.container_bits, mn, k, major, products)
+    plain = Side(s, op.element, op.container_bits, mn=mn, k=k, major=major, products=products)
     least = -(-plain.line_units * plain.unit_bytes // 16) * 16
     pitch = reads.whole("pitch_bytes", least, least, 4096)
     if pitch % 16:
@@ -262,10 +263,10 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
         s,
         op.element,
         op.container_bits,
-        mn,
-        k,
-        major,
-        products,
+        mn=mn,
+        k=k,
+        major=major,
+        products=products,
         pitch_bytes=pitch,
         mode=swizzle,
         base=base,

@@ -124,7 +124,14 @@ class Instruction(Shown):
         pattern = Pattern.parse(self.family.address, **self.sizes, **self.counts)
         axes = ("matrix", "row", "col")
         return Operand(
-            "address", dtype("u32"), 32, pattern, axes, ("row", "col"), pattern.thread_count, self.family.source
+            "address",
+            dtype("u32"),
+            32,
+            pattern=pattern,
+            axes=axes,
+            dims=("row", "col"),
+            threads=pattern.thread_count,
+            source=self.family.source,
         )
 
     @cached_property
@@ -285,7 +292,18 @@ class Family:
             pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes, **instruction.counts)
             sparsity = self.sparsity.bind(sizes) if self.sparsity and name == "a" else None
             threads, source = self.scope.threads, self.source
-            operand = Operand(name, element, bits, pattern, axes, dims, threads, source, sparsity, self.scope)
+            operand = Operand(
+                name,
+                element,
+                bits,
+                pattern=pattern,
+                axes=axes,
+                dims=dims,
+                threads=threads,
+                source=source,
+                sparsity=sparsity,
+                held_by=self.scope,
+            )
             expected = tuple(sizes.get(dim, 0) for dim in dims)
             if all(expected) and (operand.row_count, operand.dense_col_count) != expected:
                 raise LayoutError(

@@ -30,7 +30,7 @@ SECTIONS = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One line: which types, which accumulators, which shapes, since when, on what.
 
@@ -160,7 +160,15 @@ def _form(i: Instruction) -> Row:
     pair, result = (a, i.types.get("b", a)), (i.types["d"], i.types.get("c", i.types["d"]))
     group = next((group[0] for group in _GROUPS if set(pair) <= set(group)), a)
     return Row(
-        section(i.family), kind(i), group, (pair,), (result,), (i.shape,), known.ptx_version, known.targets, (i,)
+        section=section(i.family),
+        kind=kind(i),
+        group=group,
+        pairs=(pair,),
+        results=(result,),
+        shapes=(i.shape,),
+        ptx_version=known.ptx_version,
+        targets=known.targets,
+        found=(i,),
     )
 
 

@@ -130,12 +130,12 @@ TENSOR = Scope(
     "tensor memory",
     128,
     "lane",
-    "one thread",
-    Words("lane", "i"),
-    "L",
-    "element",
-    "column",
-    Place.TENSOR,
+    warps="one thread",
+    words=Words("lane", "i"),
+    letter="L",
+    value="element",
+    register="column",
+    place=Place.TENSOR,
 )
 # One lane of every quarter, by the number of the quarter.
 QUARTERS = replace(TENSOR, threads=4, thread="quarter", words=Words("quarter", "i"), letter="Q")

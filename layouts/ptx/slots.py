@@ -60,13 +60,21 @@ def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
     if instruction.operands["a"].sparsity:
         out += [
             Slot("e", "register", 1, "b32", False, "sparsity metadata"),
-            Slot("f", "immediate", 0, "", False, "sparsity selector", "0"),
+            Slot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
         ]
     for scale in instruction.scales.values():
         letter = scale.name[-1]
         out += [
             Slot(f"scale_{letter}_data", "register", 1, "b32", False, "four scale bytes"),
-            Slot(f"ids_{letter}", "immediate", 0, "", False, f"{{byte-id-{letter}, thread-id-{letter}}}", "{0, 0}"),
+            Slot(
+                f"ids_{letter}",
+                "immediate",
+                0,
+                "",
+                written=False,
+                what=f"{{byte-id-{letter}, thread-id-{letter}}}",
+                value="{0, 0}",
+            ),
         ]
     return out
 
@@ -112,7 +120,9 @@ def _result(instruction: Instruction, name: str) -> Slot:
 def _half(op: Operand) -> Slot:
     """Where the second half of the columns begins: behind the first."""
     width = str(op.col_count // 2)
-    return Slot("half_split", "immediate", 0, "", False, "columns from the address to the second half", width)
+    return Slot(
+        "half_split", "immediate", 0, "", written=False, what="columns from the address to the second half", value=width
+    )
 
 
 # How a load or store names the memory it touches: the address, and what PTX writes behind the registers.
@@ -150,15 +160,26 @@ def _wgmma(instruction: Instruction, a_from: str) -> list[Slot]:
     if instruction.operands["a"].sparsity:
         out += [
             Slot("e", "register", 1, "b32", False, "sparsity metadata"),
-            Slot("f", "immediate", 0, "", False, "sparsity selector", "0"),
+            Slot("f", "immediate", 0, "", written=False, what="sparsity selector", value="0"),
         ]
     out += [Slot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
     if floating:
-        out += [Slot(f"imm_scale_{x}", "immediate", 0, "", False, f"1, or -1 to negate {x.upper()}", "1") for x in "ab"]
+        out += [
+            Slot(f"imm_scale_{x}", "immediate", 0, "", written=False, what=f"1, or -1 to negate {x.upper()}", value="1")
+            for x in "ab"
+        ]
     if transposes:
         letters = "ab" if from_shared else "b"
         out += [
-            Slot(f"imm_trans_{x}", "immediate", 0, "", False, f"0: {x.upper()} K-major, 1: MN-major", "0")
+            Slot(
+                f"imm_trans_{x}",
+                "immediate",
+                0,
+                "",
+                written=False,
+                what=f"0: {x.upper()} K-major, 1: MN-major",
+                value="0",
+            )
             for x in letters
         ]
     return out

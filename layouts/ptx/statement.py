@@ -106,7 +106,11 @@ def _issued(found: Instruction, taken: list[Slot]) -> Iterator[list[Slot]]:
         return
     lanes = next((n for word, n in _DISABLED.items() if word in found.ptx.split(".")), 0)
     disabled = [] if issue.factors else [Slot("disable_output_lane", "vector", lanes, "b32", False, "lanes of D")]
-    scale = [Slot("scale_input_d", "immediate", 0, "", False, "scale of D", "0")] if issue.kind in _SCALED_D else []
+    scale = (
+        [Slot("scale_input_d", "immediate", 0, "", written=False, what="scale of D", value="0")]
+        if issue.kind in _SCALED_D
+        else []
+    )
     for more in ([], disabled):
         for last in ([], scale):
             yield [*before, *more, enable, *last]

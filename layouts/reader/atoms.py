@@ -327,8 +327,8 @@ _MOVES = {
     "LdMatrix8x16x8bOp": _Move("m8n16", 8, (1, 2, 4), False, (4, 6)),
     "LdMatrix16x16x8bOp": _Move("m16n16", 8, (1, 2), True, (4, 6), older=True),
     "LdMatrix16x8x8bOp": _Move(
-        "m16n16", 8, (2, 4), True, (4, 6), 2, False,
-        "The operation permutes addresses and values around this instruction, so that a thread holds what"
+        "m16n16", 8, (2, 4), turned=True, unpacks=(4, 6), each=2, older=False,
+        note="The operation permutes addresses and values around this instruction, so that a thread holds what"
         " stmatrix.m16n8.trans stores; the instruction's own map is the one before that.",
     ),
     "StMatrix8x8x16bOp": _Move("m8n8", 16, (1, 2, 4)),

@@ -138,7 +138,16 @@ def _map(one: _Print, text: str) -> TensorMap:
         strides = tuple(stride * bits // 8 if stride is not None else None for stride in strides)
         if bits == 8 and box[:1] != (None,) and mode in ("32B", "64B", "128B") and box[0] == 2 * int(mode[:-1]):
             bits = 4  # two elements of fp4 a byte, of which the box counts the elements
-    made = Parts(Term(printed[:40], head="printed", span=span), bits, kind, dims, strides, box, mode, sheet)
+    made = Parts(
+        Term(printed[:40], head="printed", span=span),
+        bits,
+        kind,
+        dims=dims,
+        strides=strides,
+        box=box,
+        swizzle=mode,
+        sheet=sheet,
+    )
     problems = rules(made, one.first("interleave"), steps)
     problems += [Pitfall(code, message, span) for code, message in (*strange, *_pointers(one))]
     return made.finish(problems)

@@ -107,7 +107,7 @@ def atom(home: Text, value: Any) -> Atom | None:
             return None
         known = laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
         names = tuple(shapes.symbols(laid.shape))
-        return Atom((0, 0, 0), None, laid if known else None, "", "", True, names)
+        return Atom((0, 0, 0), None, laid if known else None, major="", mode="", by_element=True, opened=names)
     return None
 
 
@@ -123,7 +123,15 @@ def _canonical(major: str, width: str, bits: int | None, base32: bool, opened: t
         deep = BASE32B.deep if base32 else 8
         laid = shapes.Laid((8, run), (run, 1)) if major == "K" else shapes.Laid((run, deep), (1, run))
     swizzle = (2, 5, 2) if base32 else (count, 4, 3)
-    return Atom(swizzle, bits, laid, major, _NAMES[count] + ("_base32B" if base32 else ""), False, opened)
+    return Atom(
+        swizzle,
+        bits,
+        laid,
+        major=major,
+        mode=_NAMES[count] + ("_base32B" if base32 else ""),
+        by_element=False,
+        opened=opened,
+    )
 
 
 def _composed(home: Text, value: Term) -> Atom | None:
@@ -153,7 +161,7 @@ def _composed(home: Text, value: Term) -> Atom | None:
     elif flag is not None and not flagged and home.number(flag) != 0:
         return None
     three = (swizzle[0], swizzle[1], swizzle[2])
-    return Atom(three, bits, laid if known else None, "", "", not flagged, names)
+    return Atom(three, bits, laid if known else None, major="", mode="", by_element=not flagged, opened=names)
 
 
 def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:

@@ -69,7 +69,16 @@ def _made(name: str, match: re.Match[str], mode: str | None, interleave: int) ->
     bits = _BITS.get(element["whole"] or element["small"] or kind)
     known = mode if mode in WIDTHS else None
     sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
-    made = Parts(Term(name, head=name, span=match.span()), bits, kind, (), (), sizes, known, Sheet())
+    made = Parts(
+        Term(name, head=name, span=match.span()),
+        bits,
+        kind,
+        dims=(),
+        strides=(),
+        box=sizes,
+        swizzle=known,
+        sheet=Sheet(),
+    )
     problems = rules(made, interleave)
     if mode != known:
         said = f"There is no swizzle of {mode}: the modes are {listed([one.name for one in BY_WIDTH])}."

@@ -48,7 +48,7 @@ def atoms_alone(text: str) -> tuple[Found, ...]:
         return ()
     name = spelled.text
     atom = Atom((), name, {one: spelled.atom.major(one) for one in "ab"}, True, umma=spelled)
-    return (_found(atom, None, [1, 1, 1], None, [], [], []),)
+    return (_found(atom, None, atoms_mnk=[1, 1, 1], permutation=None, sizes=[], opened=[], notices=[]),)
 
 
 def read(text: str) -> tuple[Found, ...]:
@@ -106,12 +106,13 @@ def made(home: Text, term: Term) -> Found | None:
         notices.append("The third argument is the value layout of older CuTe: the tile is the atoms' times it.")
     elif third is not None and permutation is None and not sizes:
         opened.append("permutation")
-    return _found(atom, laid, atoms_mnk, permutation, sizes, opened, notices)
+    return _found(atom, laid, atoms_mnk=atoms_mnk, permutation=permutation, sizes=sizes, opened=opened, notices=notices)
 
 
 def _found(
     atom: Atom | None,
     laid: shapes.Laid | None,
+    *,
     atoms_mnk: list[Any],
     permutation: str | None,
     sizes: list[Any],
@@ -238,7 +239,16 @@ def _printed(block: dict[str, str]) -> Found | None:
         kinds = listed([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
         notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
     permutation, extents = shapes.printed_tiler(block["permutation"]) if "permutation" in block else (None, [])
-    one = _found(atom, laid, _three(modes), permutation, extents, opened, notices, threads)
+    one = _found(
+        atom,
+        laid,
+        atoms_mnk=_three(modes),
+        permutation=permutation,
+        sizes=extents,
+        opened=opened,
+        notices=notices,
+        threads=threads,
+    )
     if sizes and not found:
         one.facts["atom_mnk"] = list(sizes.values())  # type: ignore[index]
         whole = _times(list(sizes.values()), _three(modes))

@@ -153,7 +153,7 @@ def _template(home: Text, value: Term) -> Spelled:
     form, tensor = PAIR if pair else ALONE, ending.startswith(TENSOR)
     if {"m", "n"} - set(wish) or UNSAID in wish:
         return Spelled(None, value.name, tuple(dict.fromkeys(opened)), value.span)
-    atom = _made(kind, form, wish, sparse, tensor, factors, "SCALED" in ending)
+    atom = _made(kind, form, wish, sparse=sparse, tensor=tensor, factors=factors, scaled="SCALED" in ending)
     if why := umma_atom.narrower(atom, ending):
         raise LayoutError("bad_atom", why, f"PTX itself is wider: give {atom.bound.ptx} with its descriptor.", "atom")
     return Spelled(atom, value.name, tuple(dict.fromkeys(opened)), value.span)
@@ -219,10 +219,10 @@ def element(value: Any) -> str:
 
 
 def _made(
-    kind: Kind, form: str, wish: Mapping[str, object], sparse: bool, tensor: bool, factors: str, scaled: bool = False
+    kind: Kind, form: str, wish: Mapping[str, object], *, sparse: bool, tensor: bool, factors: str, scaled: bool = False
 ) -> UmmaAtom:
     try:
-        return umma_atom.made(kind, form, wish, sparse, tensor, factors, scaled)
+        return umma_atom.made(kind, form, wish, sparse=sparse, tensor_a=tensor, factors=factors, scaled_d=scaled)
     except LayoutError as error:
         raise error.at("atom", "bad_atom") from None
 
@@ -255,18 +255,26 @@ def _operation(home: Text, value: Term) -> Spelled:
     wish, more = _wish(home, idesc.kind(row.kind), said)
     if group not in ("ONE", "TWO") or source not in ("SMEM", "TMEM"):
         wish[UNSAID] = group
-    return _of_operation(value.name, row, wish, group == "TWO", source == "TMEM", (*opened, *more), value.span)
+    return _of_operation(
+        value.name, row, wish, pair=group == "TWO", tensor=source == "TMEM", opened=(*opened, *more), where=value.span
+    )
 
 
 def _of_operation(
-    name: str, row: OperationRow, wish: dict[str, object], pair: bool, tensor: bool, opened: tuple[str, ...],
+    name: str,
+    row: OperationRow,
+    wish: dict[str, object],
+    *,
+    pair: bool,
+    tensor: bool,
+    opened: tuple[str, ...],
     where: tuple[int, int],
-) -> Spelled:  # fmt: skip
+) -> Spelled:
     kind = idesc.kind(row.kind)
     _operation_scale(kind, row, wish)
     if {"m", "n"} - set(wish) or UNSAID in wish:
         return Spelled(None, name, tuple(dict.fromkeys(opened)), where)
-    atom = _made(kind, PAIR if pair else ALONE, wish, False, tensor, row.factors)
+    atom = _made(kind, PAIR if pair else ALONE, wish, sparse=False, tensor=tensor, factors=row.factors)
     return Spelled(atom, name, tuple(dict.fromkeys(opened)), where)
 
 
@@ -307,7 +315,9 @@ def _shown(text: str, printed: re.Match[str]) -> Spelled:
     parts = [str(said.get(one, "")) for one in row.types] + [f"({', '.join(map(str, sizes))})"]
     parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
     parts += [f"OperandMajorMode.{wish.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
-    made = _of_operation(name, row, wish, pair, tensor, tuple(opened), (printed.start(), len(text)))
+    made = _of_operation(
+        name, row, wish, pair=pair, tensor=tensor, opened=tuple(opened), where=(printed.start(), len(text))
+    )
     return replace(made, text=f"tcgen05.{name}({', '.join(parts)})")
 
 

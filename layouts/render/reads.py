@@ -165,10 +165,20 @@ def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
     along = "k" if made.seen.major == "K" else ("m" if made.operand == "A" else "n")
     title = f"{made.operand}, {'k' if along != 'k' else 'm' if made.operand == 'A' else 'n'} × {along}"
     operand = Panel(
-        "operand", title, lines, across, left, TOP, wide, _HIGH, None, texts=texts,
-        status=status.astype(np.int32), row_names=tuple(named),
+        "operand",
+        title,
+        rows=lines,
+        cols=across,
+        x=left,
+        y=TOP,
+        cell_width=wide,
+        cell_height=_HIGH,
+        grid=None,
+        texts=texts,
+        status=status.astype(np.int32),
+        row_names=tuple(named),
         col_names=tuple(f"{along} {c * made.seen.per}…" for c in range(across)),
-    )  # fmt: skip
+    )
     low, state = states(made)
     touched = np.concatenate([read.ravel(), (read if made.stored is None else made.stored[shown]).ravel()])
     down = slice((int(touched.min()) // 16 - low) // 8, (int(touched.max()) // 16 - low) // 8 + 1)
@@ -184,8 +194,8 @@ def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
     longest = max((len(text) for row in held for text in row), default=0)
     beside = left + max(operand.width, 6.7 * len(title)) + LEFT + 7.0 * len(addresses[-1])
     memory = Panel(
-        "memory", "Shared memory" + ", the first rows" * cut, len(state), 8,
-        beside, TOP, max(52.0, longest * 6.7 + 8), _HIGH, None, texts=held,
+        "memory", "Shared memory" + ", the first rows" * cut, rows=len(state), cols=8,
+        x=beside, y=TOP, cell_width=max(52.0, longest * 6.7 + 8), cell_height=_HIGH, grid=None, texts=held,
         status=np.vectorize(_STATUS.__getitem__)(state).astype(np.int32), row_names=addresses,
         col_names=tuple(f"+{c * 16:02x}" for c in range(8)),
     )  # fmt: skip

@@ -138,7 +138,7 @@ def threads_sheet(coords: Sequence[Longs], sizes: Sequence[int], plane: Plane, e
     values = coords[0].shape[1]
     return Sheet(
         rows, cols, np.where(holder < 0, -1, holder // values), np.where(holder < 0, -1, holder % values),
-        copies.astype(np.int64), None, element_bits, _names(plane, rows, cols),
+        copies=copies.astype(np.int64), place=None, element_bits=element_bits, row_names=_names(plane, rows, cols),
         cell=np.where(shown, down * cols + across, -1),
     )  # fmt: skip
 

@@ -191,7 +191,18 @@ def swatches(
         text = (words or {}).get(status.name, status.words)
         out.append(f'<text x="{_n(x + 20)}" y="12.5" font-size="11" fill="{muted}">{escape(text)}</text>')
         x += 20 + len(text) * 11 * _ADVANCE + 18
-    row = Panel("", "", 1, len(used), 0, 0, 1, 1, None, status=np.unique(statuses)[None, :])
+    row = Panel(
+        "",
+        "",
+        rows=1,
+        cols=len(used),
+        x=0,
+        y=0,
+        cell_width=1,
+        cell_height=1,
+        grid=None,
+        status=np.unique(statuses)[None, :],
+    )
     defs = "".join(_status_hatches(Figure(0, 0, (row,)), palette, key))
     said = escape(", ".join((words or {}).get(status.name, status.words) for status in used))
     return x, said, defs + "".join(out)

@@ -311,16 +311,26 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
     a_width = max(a_cols * wide_k, 62.0)
     right, below = LEFT + a_width + GAP + LEFT, TOP + k * tall_k + GAP + TOP
 
-    def panel(name: str, rows: int, cols: int, x: float, y: float, width: float, height: float) -> Panel:
+    def panel(name: str, rows: int, cols: int, *, x: float, y: float, width: float, height: float) -> Panel:
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
         grid = grids.get(name)
         stored = " stored" if grid and grid.operand.kept else ""
-        return Panel(name, f"{name.upper()}{stored} {dims} {rows}×{cols}", rows, cols, x, y, width, height, grid)
+        return Panel(
+            name,
+            f"{name.upper()}{stored} {dims} {rows}×{cols}",
+            rows=rows,
+            cols=cols,
+            x=x,
+            y=y,
+            cell_width=width,
+            cell_height=height,
+            grid=grid,
+        )
 
     panels = (
-        panel("a", m, a_cols, LEFT, below, wide_k, tall),
-        panel("b", k, n, right, TOP, wide, tall_k),
-        panel("d", m, n, right, below, wide, tall),
+        panel("a", m, a_cols, x=LEFT, y=below, width=wide_k, height=tall),
+        panel("b", k, n, x=right, y=TOP, width=wide, height=tall_k),
+        panel("d", m, n, x=right, y=below, width=wide, height=tall),
     )
     return Figure(right + max(n * wide, 62.0) + 8, below + m * tall + 8, panels)
 
@@ -362,7 +372,19 @@ def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
         if panels and x + width > _WIDE:
             x, y, deepest = LEFT, y + deepest + TOP + GAP, 0.0
         name = title.replace(" ", "")
-        panels.append(Panel(name.lower(), title, grid.rows, grid.cols, x, y, cell_width, cell_height, grid))
+        panels.append(
+            Panel(
+                name.lower(),
+                title,
+                rows=grid.rows,
+                cols=grid.cols,
+                x=x,
+                y=y,
+                cell_width=cell_width,
+                cell_height=cell_height,
+                grid=grid,
+            )
+        )
         deepest = max(deepest, panels[-1].height)
         x += width + GAP + LEFT
     return Figure(
@@ -391,5 +413,17 @@ def operand_figure(
     cell_height = min(21.0, max(cell_width, (_TALL - TOP) / high))
     cell_width, cell_height = cell or (cell_width, cell_height)
     title = f"{operand.name.upper()} {'×'.join(operand.dims)} {grid.rows}×{grid.cols} {operand.element.name}"
-    panel = Panel(operand.name, title, high, wide, LEFT, TOP, cell_width, cell_height, grid, row0=row0, col0=col0)
+    panel = Panel(
+        operand.name,
+        title,
+        rows=high,
+        cols=wide,
+        x=LEFT,
+        y=TOP,
+        cell_width=cell_width,
+        cell_height=cell_height,
+        grid=grid,
+        row0=row0,
+        col0=col0,
+    )
     return Figure(max(LEFT + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))

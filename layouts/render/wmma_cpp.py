@@ -13,7 +13,7 @@ from lanescope.ptx.table.wmma_api import BIT_OPERATIONS
 HEAD = "#include <mma.h>\nusing namespace nvcuda;\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """The lines of a kernel by what they do; `text` is the whole."""
 
@@ -64,15 +64,15 @@ def kernel(instruction: Instruction) -> Kernel:
             f"  for (int i = 0; i < {x}.num_elements; ++i) {x}.x[i] = wmma::__float_to_tf32({x}.x[i]);\n" for x in "ab"
         )
     return Kernel(
-        "tile_product",
-        f"const {memory['a']}* A, const {memory['b']}* B, {memory[out]}* D",
-        "".join(f"  {types[name]} {name};\n" for name in names),
-        f"  wmma::fill_fragment(c, {_zero(instruction)});\n",
-        "".join(f"  wmma::load_matrix_sync({name}, {name.upper()}, {strides[name]});\n" for name in "ab"),
-        rounding,
-        f"  wmma::{_call(instruction, out)};\n",
-        f"  for (int i = 0; i < {out}.num_elements; ++i) {out}.x[i] = {_scaled(instruction, out)};\n",
-        f"  wmma::store_matrix_sync(D, {out}, {ops['d'].col_count}, wmma::mem_row_major);\n",
+        name="tile_product",
+        parameters=f"const {memory['a']}* A, const {memory['b']}* B, {memory[out]}* D",
+        declare="".join(f"  {types[name]} {name};\n" for name in names),
+        fill=f"  wmma::fill_fragment(c, {_zero(instruction)});\n",
+        load="".join(f"  wmma::load_matrix_sync({name}, {name.upper()}, {strides[name]});\n" for name in "ab"),
+        round=rounding,
+        multiply=f"  wmma::{_call(instruction, out)};\n",
+        elementwise=f"  for (int i = 0; i < {out}.num_elements; ++i) {out}.x[i] = {_scaled(instruction, out)};\n",
+        store=f"  wmma::store_matrix_sync(D, {out}, {ops['d'].col_count}, wmma::mem_row_major);\n",
     )
 
 

@@ -63,13 +63,24 @@ def _elements(verb: str, bits: int) -> Access:
     phase_lanes = STORE_PHASE_LANES.get(bits, LANES) if stores else LANES
     vector = f".v{registers}" if registers > 1 else ""
     ptx = f"{verb}.shared{vector}.u{min(bits, 32)}"
-    return Access(f"{verb}.shared.b{bits}", bits // 8, LANES, phase_lanes, stores, ptx, registers)
+    return Access(
+        f"{verb}.shared.b{bits}", bits // 8, LANES, phase_lanes=phase_lanes, stores=stores, ptx=ptx, registers=registers
+    )
 
 
 def _matrices(verb: str, count: int) -> Access:
     """ldmatrix or stmatrix: eight lanes a matrix give a row of 16 bytes each, and share a phase."""
     ptx = f"{verb}matrix.sync.aligned.m8n8.x{count}.shared.b16"
-    return Access(f"{verb}matrix.x{count}", 16, 8 * count, 8, verb == "st", ptx, count, matrices=True)
+    return Access(
+        f"{verb}matrix.x{count}",
+        16,
+        8 * count,
+        phase_lanes=8,
+        stores=verb == "st",
+        ptx=ptx,
+        registers=count,
+        matrices=True,
+    )
 
 
 ACCESSES = {

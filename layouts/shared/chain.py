@@ -123,7 +123,7 @@ def _of_bytes(found: Storage, bits: int) -> Storage:
 # the chain ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
     """A granule of a thread's register that begins at `byte` of it and is an element's: the byte address it wants, and
     the one it gets.
@@ -234,7 +234,13 @@ class Chain(Shown):
         row, col = self.want.element(*at)
         byte = granule * self.want.granule_bits // 8
         return Mismatch(
-            warp * 32 + lane, register, byte, row, col, int(self.read[at]) >> 3, int(self.expected[at]) >> 3
+            thread=warp * 32 + lane,
+            register=register,
+            byte=byte,
+            row=row,
+            col=col,
+            read=int(self.read[at]) >> 3,
+            expected=int(self.expected[at]) >> 3,
         )
 
     @cached_property

@@ -122,8 +122,8 @@ def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: For
     tile = Tile(
         _bytes(spec, "element_bits", element_bits), choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
         _mode(spec, form),
-        _bytes(spec, "mn"), _bytes(spec, "k"), order and choice(order, "order", ("mn", "k"), "bad_tile"),
-        _bytes(spec, "base", 0), _by(spec), form,
+        _bytes(spec, "mn"), _bytes(spec, "k"), order=order and choice(order, "order", ("mn", "k"), "bad_tile"),
+        base=_bytes(spec, "base", 0), swizzle_by=_by(spec), form=form,
     )  # fmt: skip
     first = "K" if tile.order == "k" else "M or N"
     pattern = f"swizzle {tile.mode.name} by {tile.swizzle_by}" if tile.mode.bits else "no swizzle"

@@ -71,6 +71,7 @@ def refused(
     element_bits: int | None,
     dims: Sequence[int | None],
     strides: Sequence[int | None],
+    *,
     box: Sequence[int | None],
     steps: Sequence[int | None] = (),
     swizzle: str | None = "none",

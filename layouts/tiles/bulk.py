@@ -44,7 +44,7 @@ class Rule:
     message: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TmaCopy:
     """A tile that TMA copies. box: of one instruction of one CTA, innermost first; boxes: instructions of one CTA;
     inner: the contiguous dimension, "K" (columns) or "MN" (rows). number, cta: [row][col], the instruction and the CTA
@@ -166,9 +166,21 @@ def tma_copy(
         )
     turn = (lambda a: a) if inner == "K" else np.transpose
     return TmaCopy(
-        name, loads, ctas, bits, (rows, cols), inner, (box[0], box[1]), int(whole), where.mode.name, turn(numbers),
-        turn(owner), turn(address), np.asarray(where.address(row, col)), tuple(rules),
-    )  # fmt: skip
+        atom=name,
+        loads=loads,
+        multicast=ctas,
+        element_bits=bits,
+        tile=(rows, cols),
+        inner=inner,
+        box=(box[0], box[1]),
+        boxes=int(whole),
+        swizzle=where.mode.name,
+        number=turn(numbers),
+        cta=turn(owner),
+        address=turn(address),
+        expected=np.asarray(where.address(row, col)),
+        rules=tuple(rules),
+    )
 
 
 def _run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[Rule]]:
@@ -248,4 +260,4 @@ def _refused(bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | N
                 )
             )
         strides = [step * bits // 8 for step in steps[1:]]
-    return out + [Rule(*one) for one in tma.refused(bits, dims, strides, box, (), swizzle)]
+    return out + [Rule(*one) for one in tma.refused(bits, dims, strides, box=box, steps=(), swizzle=swizzle)]

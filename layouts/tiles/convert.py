@@ -54,7 +54,7 @@ class Trip:
     solution: Solution | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Conversion(Shown):
     """places: (thread, register) pairs of the destination. in_thread, in_warp, in_block: how many find their element in
     the same thread, the same warp, the same block of the source; moved, leaves: bool [threads, registers] of the
@@ -121,10 +121,15 @@ def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) ->
     counts = {name: int(np.count_nonzero(mask)) for name, mask in found.items()}
     trip = counts["warp"] < want.size and element_bits >= 8
     return Conversion(
-        want.size, counts["thread"], counts["warp"], counts["block"], ~found["thread"], ~found["warp"],
-        _order(have, want) if found["thread"].all() else None,
-        _trip(have, want, size, element_bits) if trip else None,
-    )  # fmt: skip
+        places=want.size,
+        in_thread=counts["thread"],
+        in_warp=counts["warp"],
+        in_block=counts["block"],
+        moved=~found["thread"],
+        leaves=~found["warp"],
+        order=_order(have, want) if found["thread"].all() else None,
+        trip=_trip(have, want, size, element_bits) if trip else None,
+    )
 
 
 def _held(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> Mask:

@@ -17,7 +17,7 @@ from lanescope.triton.linear import Basis, Linear
 DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
     """One distinct map of an operand. shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of
     thread 0's, in order.
@@ -67,7 +67,16 @@ def fragments() -> Mapping[Fragment, tuple[str, ...]]:
             lanes, warps = (tuple(tuple(b) for b in bases[name]) for name in ("lane", "warp"))
             values = tuple(zip(op.rows[0].tolist(), op.cols[0].tolist(), strict=True))
             rows, cols = op.pattern.extents
-            made = Fragment(one.family.name, shape, letter, op.element.bits, lanes, warps, values, (rows, cols))
+            made = Fragment(
+                family=one.family.name,
+                shape=shape,
+                operand=letter,
+                bits=op.element.bits,
+                lanes=lanes,
+                warps=warps,
+                values=values,
+                size=(rows, cols),
+            )
             out.setdefault(made, []).append(one.ptx)
     return {made: tuple(found) for made, found in out.items()}
 

@@ -41,7 +41,7 @@ class Wrong:
     reads: tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What one warp loads for one K iteration: accesses, their wavefronts and the least, elements that are wrong."""
 
@@ -54,7 +54,7 @@ class Step:
     first: Wrong | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Feed:
     """One operand's way: its store (None where a test of the load alone is asked), its load (None where a descriptor
     reads shared memory), the steps of every warp, and the swizzle that frees store and load.
@@ -138,14 +138,35 @@ def feed(
     address = np.asarray(where.address(rows, cols), dtype=np.int64).reshape(-1)
     overlaps = int(address.size - np.unique(address).size)
     if op.shared:
-        return Feed(letter, stored, sectors, None, "", (), uncovered, overlaps, _freed([stored], where))
+        return Feed(
+            operand=letter,
+            store=stored,
+            sectors=sectors,
+            load=None,
+            access="",
+            steps=(),
+            uncovered=uncovered,
+            overlaps=overlaps,
+            solution=_freed([stored], where),
+        )
     loads = tiled_copy(load, tiled_mma=mma, operand=op.name, tile=size, element_bits=op.element_bits)
     if loads.atom.instruction and not loads.atom.loads:
         raise LayoutError("bad_atom", f"'{loads.atom.name}' stores: it fills no registers.",
                           "ldmatrix, or universal for plain loads.", "load")  # fmt: skip
     steps, access, at, fault = _loaded(op, loads, read or where, address, size)
     solution = _freed([stored, (access, at)], where) if read is None and not fault else None
-    return Feed(letter, stored, sectors, loads, access, steps, uncovered, overlaps, solution, fault)
+    return Feed(
+        operand=letter,
+        store=stored,
+        sectors=sectors,
+        load=loads,
+        access=access,
+        steps=steps,
+        uncovered=uncovered,
+        overlaps=overlaps,
+        solution=solution,
+        fault=fault,
+    )
 
 
 def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storage) -> Solution | None:
@@ -213,9 +234,16 @@ def _loaded(
             mine = [paid[n] for n in range(first.shape[1]) if needed[low, n] == step]
             bad = wrong[of_warp] & (steps[of_warp] == step)
             out.append(
-                Step(low // LANES, step, len(mine), sum(a for a, _ in mine), sum(b for _, b in mine),
-                     int(np.count_nonzero(bad)), _first(op, held, bad, received, low, size))
-            )  # fmt: skip
+                Step(
+                    warp=low // LANES,
+                    step=step,
+                    loads=len(mine),
+                    wavefronts=sum(a for a, _ in mine),
+                    ideal=sum(b for _, b in mine),
+                    wrong=int(np.count_nonzero(bad)),
+                    first=_first(op, held, bad, received, low, size),
+                )
+            )
     return tuple(out), kind, first, fault
 
 

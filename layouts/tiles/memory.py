@@ -27,7 +27,7 @@ SECTOR_BYTES, LANES, WIDEST_BITS = 32, 32, 128
 SIDES = ("source", "destination")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedSide(Paid):
     """The side of a TiledCopy that shared memory is on.
 
@@ -93,7 +93,16 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
     worst = [plain[at] for at in order if costs[at].ways > 1][:8]
     solution = freeing.solve(worst) if worst and not where.mode.bits else None
     repeats = tuple(found[at][1] for at in order)
-    return SharedSide(side, address, name, max(bits, 8), why, tuple(costs[at] for at in order), repeats, solution)
+    return SharedSide(
+        side=side,
+        address=address,
+        access=name,
+        vector_bits=max(bits, 8),
+        why=why,
+        costs=tuple(costs[at] for at in order),
+        repeats=repeats,
+        solution=solution,
+    )
 
 
 def uses(name: str, address: Longs) -> list[tuple[Use, int]]:

@@ -22,7 +22,7 @@ from lanescope.ptx.pattern import IntArray
 MOST_COLUMNS = 1024  # followed at once: every N of wgmma meets every K but b1's 256 in as many
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reuse:
     """Where every value of A comes from, K step by K step.
 
@@ -121,7 +121,15 @@ def reuse(first: Instruction, second: Instruction) -> Reuse:
     tile, lane, value = _holders(source, target, step + target.cols)
     if (lane // 32 != np.arange(target.threads)[:, None] // 32).any():
         raise LayoutError("no_reuse", "Elements would change their warp.", "Go through shared memory.", "to")
-    return Reuse(source, target, columns // wide, tile, lane, value, _order(source, target, columns))
+    return Reuse(
+        source=source,
+        target=target,
+        tiles=columns // wide,
+        tile=tile,
+        lane=lane,
+        value=value,
+        order=_order(source, target, columns),
+    )
 
 
 def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray, IntArray, IntArray]:

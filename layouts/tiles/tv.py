@@ -24,7 +24,7 @@ from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
 Longs = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TV(ByThread):
     """A thread-value layout over a tile: rows and cols are int32 [threads, values].
 
@@ -62,7 +62,15 @@ def tv(text: object, tile: Sequence[Any]) -> TV:
     index, (rows, cols) = elements(read, tile)
     counts = np.bincount(index.reshape(-1))
     down, across = (index % rows).astype(np.int32), (index // rows).astype(np.int32)
-    return TV(read, rows, cols, down, across, int(counts.max()), int(np.count_nonzero(counts)))
+    return TV(
+        layout=read,
+        row_count=rows,
+        col_count=cols,
+        rows=down,
+        cols=across,
+        copies=int(counts.max()),
+        covered=int(np.count_nonzero(counts)),
+    )
 
 
 def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, ...]]:

@@ -118,8 +118,16 @@ class TiledUmma(TiledMMA):
         refused: LayoutError | None = None
         for mode in modes:
             try:
-                tile = Tile(bits, major, mode, rows * self.repeats[side], k * self.repeats[2], self.order, base,
-                            form=TCGEN05)  # fmt: skip
+                tile = Tile(
+                    bits,
+                    major,
+                    mode,
+                    rows * self.repeats[side],
+                    k * self.repeats[2],
+                    order=self.order,
+                    base=base,
+                    form=TCGEN05,
+                )
                 made = Shared(operand, tile, rows, k, reach)
                 for at in range(self.repeats[side]):
                     made.descriptor(at, 0), made.descriptor(at, self.repeats[2] - 1)
@@ -252,7 +260,7 @@ class TiledUmma(TiledMMA):
             word = Idesc(word.kind.part(name).field.put(word.word, code), word.kind)
         a, b = (self.shared[name].descriptor(m if name == "a" else n, k) if name in self.shared else None
                 for name in "ab")  # fmt: skip
-        return Step(m, n, k, a, b, at, word)
+        return Step(m, n, k, a=a, b=b, addresses=at, word=word)
 
     def _factor(self, operand: str, k: int, wish: dict[str, int]) -> int:
         """The group of four factors that a step reads; its id goes into the instruction descriptor."""

@@ -32,7 +32,7 @@ HINT = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TritonLayout:
     """One layout over a tensor. kind and params are MLIR's; linear: the same as bases. buffers: how many of them a
     memdesc of one size more has one behind another; `linear` is that of one.
@@ -232,7 +232,9 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
         raise LayoutError(
             "too_large", f"The layout holds {total} elements and copies.", f"At most {MOST_VALUES}.", "shape"
         )
-    return TritonLayout(body["text"], kind, params, sizes, bits, made, buffers)
+    return TritonLayout(
+        text=body["text"], kind=kind, params=params, shape=sizes, element_bits=bits, linear=made, buffers=buffers
+    )
 
 
 def _usual_bits(kind: str, params: Mapping[str, Any]) -> int:

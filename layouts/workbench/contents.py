@@ -148,7 +148,18 @@ class Contents:
             spelled = [s for s in spelled if s not in alike]
             names = tuple(dict.fromkeys((*one.names[1:], *(s.label for s in alike if s.label))))
             self.stores.append(
-                Store(len(self.pieces), None, layout, None, one.names[0], names, begins, one.bits, open_, one.of)
+                Store(
+                    len(self.pieces),
+                    None,
+                    layout,
+                    spec=None,
+                    name=one.names[0],
+                    others=names,
+                    begins=begins,
+                    bits=one.bits,
+                    open=open_,
+                    of=one.of,
+                )
             )
             spans = tuple(dict.fromkeys((*(s.span for s in alike), one.span)))
             self.pieces.append(pieces.of_layout(layout, spans, self.text))

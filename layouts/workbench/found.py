@@ -89,7 +89,7 @@ class Assumed:
         return self.key.partition(".")[0] in ("size", "swizzle", "boxes", "instruction")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One descriptor that one instruction reads: the slice (mn, k) of `rows` × `depth` elements that it should read.
 
@@ -120,7 +120,7 @@ class Step:
         return hex_word(self.word)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operand:
     """One operand of one instruction, every step that reads it.
 
@@ -166,7 +166,7 @@ class Operand:
         return "match" if right else "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """What a text holds and whether its descriptors read what is stored.
 

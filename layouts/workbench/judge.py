@@ -83,9 +83,18 @@ def bases(found: Sequence[Turn], symbols: Mapping[str, int], apart: bool) -> dic
 
 
 def steps(
-    found: Sequence[Turn], seen: View, tile: Tile | None, symbols: Mapping[str, int], base: int | None, first_k: int,
-    pitfalls: Sequence[Pitfall], by_tma: bool = False, endless: Collection[str] = (), why: bool = True,
-) -> list[Step]:  # fmt: skip
+    found: Sequence[Turn],
+    seen: View,
+    tile: Tile | None,
+    *,
+    symbols: Mapping[str, int],
+    base: int | None,
+    first_k: int,
+    pitfalls: Sequence[Pitfall],
+    by_tma: bool = False,
+    endless: Collection[str] = (),
+    why: bool = True,
+) -> list[Step]:
     """Every turn as a step; without a tile none has a verdict. base: the tile's first byte, where one was given;
     by_tma: a tensor map stores it, so it begins where TMA may write; endless: variables of loops with an open end; why:
     whether the causes of a mismatch are looked for. LayoutError for one whose slice does not lie in the tile.
@@ -137,7 +146,9 @@ def steps(
                 inside(own_view, stored, step.mn, step.k)  # what looking for causes would refuse
                 continue
             read = Descriptor(step.word)
-            of_step = causes(read, own_view, stored, step.mn, step.k, turn.use.computed, pitfalls)
+            of_step = causes(
+                read, own_view, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls
+            )
             again = turn.use.again or (before.use.site != turn.use.site and 0 < earlier.k != step.k)
             if again and of_step:
                 of_step = (_again(step, earlier, of_step[0]), *of_step)
@@ -220,16 +231,29 @@ def _step(turn: Turn, word: Descriptor, seen: View, stored: Storage | None, mn: 
         matched = int(np.count_nonzero(address_of == wanted))
         expected, verdict = int(wanted[0, 0]), "match" if matched == total else "mismatch"
     return Step(
-        dict(turn.use.loops), turn.place.stage, word.word, mn, k, seen.rows, seen.k, verdict, expected,
-        int(address_of[0, 0]), matched, total, (), turn.given.span, around=turn.given.around,
-    )  # fmt: skip
+        loops=dict(turn.use.loops),
+        stage=turn.place.stage,
+        word=word.word,
+        mn=mn,
+        k=k,
+        rows=seen.rows,
+        depth=seen.k,
+        verdict=verdict,
+        expected=expected,
+        read=int(address_of[0, 0]),
+        matched=matched,
+        total=total,
+        causes=(),
+        span=turn.given.span,
+        around=turn.given.around,
+    )
 
 
 def causes(
-    word: Descriptor, seen: View, stored: Storage, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
+    word: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
 ) -> tuple[Diagnosis, ...]:
     """Why a step reads other bytes; a pitfall of C that the code fell into comes first."""
-    found = list(verify(word, seen, stored, mn, k, computed=computed).diagnoses)
+    found = list(verify(word, seen, stored, mn=mn, k=k, computed=computed).diagnoses)
     of_code = [p for p in pitfalls if p.code in _OF_CODE]
     if of_code and all(one.code != of_code[0].code for one in found):
         rest = found[0] if found else Diagnosis("", "")

@@ -83,9 +83,16 @@ def begin(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
 
 
 def notices(
-    operand: str, steps: Sequence[Step], seen: View, stored: Tile | None, names: Sequence[str],
-    known: Mapping[str, int], several: bool, by_tma: bool,
-) -> tuple[str, ...]:  # fmt: skip
+    operand: str,
+    steps: Sequence[Step],
+    *,
+    seen: View,
+    stored: Tile | None,
+    names: Sequence[str],
+    known: Mapping[str, int],
+    several: bool,
+    by_tma: bool,
+) -> tuple[str, ...]:
     """What is doubtful in where an operand's tiles begin, though every byte may be read right. names: of its address;
     several: whether it has several stages; by_tma: whether a tensor map stores it.
     """

@@ -234,7 +234,17 @@ def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layou
             stages *= size
     apart = steps[0][1] if len(steps) == 1 else None
     over = overlap(one, apart) if stages > 1 else ""
-    return Layout(label, head + shape + ":" + stride, span, one.unit_bits, start, stages, spelled, apart, over)
+    return Layout(
+        label,
+        head + shape + ":" + stride,
+        span,
+        unit_bits=one.unit_bits,
+        start=start,
+        stages=stages,
+        whole=spelled,
+        stage_stride=apart,
+        overlap=over,
+    )
 
 
 def _balanced(spelled: str) -> str:

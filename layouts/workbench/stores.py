@@ -91,10 +91,17 @@ class Tile:
 
 
 def pair(
-    stores: list[Store], operands: list[str], given: Mapping[str, str], buffers: Mapping[str, str] | None = None,
-    addresses: Mapping[str, Iterable[str]] | None = None, used: Collection[int] = (),
-    starts: Mapping[str, Linear] | None = None, of: str = "", loaded: Mapping[str, Collection[str]] | None = None,
-) -> dict[str, tuple[Store | None, str]]:  # fmt: skip
+    stores: list[Store],
+    operands: list[str],
+    given: Mapping[str, str],
+    *,
+    buffers: Mapping[str, str] | None = None,
+    addresses: Mapping[str, Iterable[str]] | None = None,
+    used: Collection[int] = (),
+    starts: Mapping[str, Linear] | None = None,
+    of: str = "",
+    loaded: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, tuple[Store | None, str]]:
     """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
     are called, then its letter; without them the order in which a text has the stores, A before B.
 
@@ -197,14 +204,20 @@ def _called(store: Store, name: str) -> str:
 
 
 def tile(
-    store: Store, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str],
+    store: Store,
+    operand: str,
+    seen: View,
+    *,
+    rows: int,
+    depth: int,
+    given: Mapping[str, str],
     filled: Filled | None = None,
-) -> Tile | tuple[Assumed, ...]:  # fmt: skip
+) -> Tile | tuple[Assumed, ...]:
     """The storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError where a
     given value is wrong. filled: what the text's TMA loads fill of it.
     """
     if store.map is not None:
-        return _of_map(store, store.map, operand, seen, rows, depth, given, filled)
+        return _of_map(store, store.map, operand, seen=seen, rows=rows, depth=depth, given=given, filled=filled)
     if store.layout is not None:
         one = store.layout
         counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
@@ -221,9 +234,16 @@ def tile(
 
 
 def _of_map(
-    store: Store, one: TensorMap, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str],
+    store: Store,
+    one: TensorMap,
+    operand: str,
+    *,
+    seen: View,
+    rows: int,
+    depth: int,
+    given: Mapping[str, str],
     filled: Filled | None,
-) -> Tile | tuple[Assumed, ...]:  # fmt: skip
+) -> Tile | tuple[Assumed, ...]:
     sizes = list(one.box)
     asked = []
     for n, size in enumerate(sizes):
@@ -252,14 +272,34 @@ def _of_map(
         return tuple(asked)
     if swizzle not in WIDTHS:
         raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", f"Allowed: {', '.join(WIDTHS)}.", key)
-    made = _panels(store, one, [s or 1 for s in sizes], swizzle, operand, seen, rows, depth, given, filled)
+    made = _panels(
+        store,
+        one,
+        [s or 1 for s in sizes],
+        swizzle=swizzle,
+        operand=operand,
+        seen=seen,
+        rows=rows,
+        depth=depth,
+        given=given,
+        filled=filled,
+    )
     return replace(made, assumed=(*assumed, *made.assumed)) if isinstance(made, Tile) else made
 
 
 def _panels(
-    store: Store, one: TensorMap, sizes: list[int], swizzle: str, operand: str, seen: View, rows: int, depth: int,
-    given: Mapping[str, str], filled: Filled | None,
-) -> Tile | tuple[Assumed, ...]:  # fmt: skip
+    store: Store,
+    one: TensorMap,
+    sizes: list[int],
+    *,
+    swizzle: str,
+    operand: str,
+    seen: View,
+    rows: int,
+    depth: int,
+    given: Mapping[str, str],
+    filled: Filled | None,
+) -> Tile | tuple[Assumed, ...]:
     """Boxes where the text's loads put them; where none is seen, one after the other: along the lines first, then along
     the inner dimension.
     """

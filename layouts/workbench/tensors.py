@@ -24,7 +24,7 @@ _SHARED = re.compile(r"make_smem_ptr|__shared__|smem_ptr")
 _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w*(?:::\w+)*(?=\s*(?:\{\s*\}|\(\s*\))?\s*\)?\s*\)\s*$)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTensor:
     """A tensor of shared memory. begins: its first byte, in the names that descriptors' starts have; names: its buffer,
     the tensor, its layout; bits: of what the pointer counts, None where its type is open.
@@ -96,7 +96,9 @@ def _tensor(one: Made, text: str, element_bits: int | None) -> SharedTensor | No
     except LayoutError as error:
         open_ = f"is none that CuTe makes: {error.message}"
     of = one.calls[0][0] if one.calls else ""
-    return SharedTensor(begins, tuple(dict.fromkeys(names)), span, layout, bits, open_, of)
+    return SharedTensor(
+        begins=begins, names=tuple(dict.fromkeys(names)), span=span, layout=layout, bits=bits, open=open_, of=of
+    )
 
 
 def _begins(pointer: object) -> tuple[Linear | None, int | None]:

@@ -27,7 +27,7 @@ _BUFFER = re.compile(r"smem|shared|ptr|addr|buf|tile|(?<![a-z])s[A-Z]", re.I)
 _DESC = re.compile(r"desc", re.I)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """One run of an instruction. given: operand → its descriptor; why: what says so; site: where it stands, with the
     calls around it; loops: (variable, value), outermost first; of: the function it runs in.
@@ -129,9 +129,18 @@ def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Us
             why = {n: f"operand {n} of the asm statement is {g.name}" for n, g in given.items()}
             site = (one.span, *(span for _, span in one.calls))
             out.append(
-                Use(shifted, given, why, site, _loops(one.loops), _of(one.calls), one.order, registers=registers,
-                    majors=majors)
-            )  # fmt: skip
+                Use(
+                    mention=shifted,
+                    given=given,
+                    why=why,
+                    site=site,
+                    loops=_loops(one.loops),
+                    of=_of(one.calls),
+                    order=one.order,
+                    registers=registers,
+                    majors=majors,
+                )
+            )
     return out
 
 
@@ -228,9 +237,19 @@ def of_calls(
             site = (one.term.span, *(span for _, span in one.calls))
             unsure = len(words) == 1 and named[0] is None and not registers
             out.append(
-                Use(mention, given, why, site, _loops(one.loops), _of(one.calls), one.order, unsure,
-                    registers=registers or None, majors=mention.majors if mention else {})
-            )  # fmt: skip
+                Use(
+                    mention=mention,
+                    given=given,
+                    why=why,
+                    site=site,
+                    loops=_loops(one.loops),
+                    of=_of(one.calls),
+                    order=one.order,
+                    assumed=unsure,
+                    registers=registers or None,
+                    majors=mention.majors if mention else {},
+                )
+            )
     return out
 
 
@@ -310,9 +329,19 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
                 site = (one.span, *one.calls)
                 given = {own: Given(one.value, one.span, one.name, _outside(one))}
                 out.append(
-                    Use(mention, given, {own: why}, site, _loops(one.loops), f"{group[0].name}", len(out),
-                        not name and not registers, registers=registers or None, majors=majors)
-                )  # fmt: skip
+                    Use(
+                        mention=mention,
+                        given=given,
+                        why={own: why},
+                        site=site,
+                        loops=_loops(one.loops),
+                        of=f"{group[0].name}",
+                        order=len(out),
+                        assumed=not name and not registers,
+                        registers=registers or None,
+                        majors=majors,
+                    )
+                )
     return out
 
 
@@ -335,9 +364,21 @@ def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
         given = {own: Given(Int(word.word), word.span, word.label)}
         unsure = not name and not registers and not two
         out.append(
-            Use(mention, given, {own: why}, ("word", n), (), "printed", n, unsure, computed=False,
-                registers=registers or None, again=n in again, majors=mention.majors if mention else {})
-        )  # fmt: skip
+            Use(
+                mention=mention,
+                given=given,
+                why={own: why},
+                site=("word", n),
+                loops=(),
+                of="printed",
+                order=n,
+                assumed=unsure,
+                computed=False,
+                registers=registers or None,
+                again=n in again,
+                majors=mention.majors if mention else {},
+            )
+        )
     return out
 
 

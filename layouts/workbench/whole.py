@@ -97,7 +97,17 @@ class _Making(Contents):
             if rests := said.first_bytes(operands, assumed):
                 line += f"; this holds {rests}" if reserved else f", {rests}"
         complete = self.code is None or self.code.complete
-        made = Bench(told, tuple(operands), assumed, missing, verdict, line, why, complete, caution)
+        made = Bench(
+            pieces=told,
+            operands=tuple(operands),
+            assumed=assumed,
+            missing=missing,
+            verdict=verdict,
+            headline=line,
+            detail=why,
+            complete=complete,
+            caution=caution,
+        )
         blame = Blame(self.text, made, [builder for _, builder in self.built])
         placed_ = (replace(o, place=blame.of(o, o.first_wrong)) if o.first_wrong else o for o in operands)
         return replace(made, operands=tuple(placed_))
@@ -160,13 +170,24 @@ class _Making(Contents):
         }
         filled = self._filled({name: judge.turns(group, where, name) for name in names})
         loaded = {name: one.maps for name, one in filled.items() if one is not None}
-        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used, starts, group[0].of, loaded)
+        chosen = pair(
+            self.stores,
+            names,
+            self.given,
+            buffers=buffers,
+            addresses=addresses,
+            used=self.used,
+            starts=starts,
+            of=group[0].of,
+            loaded=loaded,
+        )
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         out = []
         for name in names:
             found = judge.turns(group, where, name)
             try:
-                one = self._operand(instruction, name, found, *chosen[name], filled[name])
+                store, why = chosen[name]
+                one = self._operand(instruction, name, found=found, store=store, why=why, filled=filled[name])
                 if name in crossed:
                     one = self._crossed(one, crossed[name], judge.turns(group, where, crossed[name].of))
             except LayoutError as error:
@@ -232,9 +253,15 @@ class _Making(Contents):
         return value
 
     def _operand(
-        self, instruction: Instruction, name: str, found: list[judge.Turn], store: Store | None, why: str,
+        self,
+        instruction: Instruction,
+        name: str,
+        *,
+        found: list[judge.Turn],
+        store: Store | None,
+        why: str,
         filled: Filled | None,
-    ) -> Operand:  # fmt: skip
+    ) -> Operand:
         seen = view(instruction, name, self._major(found, name, instruction))
         rows, depth = judge.extents(found, seen)
         missing: list[str] = []
@@ -254,7 +281,7 @@ class _Making(Contents):
             missing.append(f"The layout of {store.name}, which holds {name.upper()}, {store.open}.")
             store = None
         elif store is not None:
-            made = tile(store, name, seen, rows, depth, self.given, filled)
+            made = tile(store, name, seen, rows=rows, depth=depth, given=self.given, filled=filled)
             if isinstance(made, Tile):
                 stored = made
                 for one in made.assumed:
@@ -279,7 +306,18 @@ class _Making(Contents):
         endless = self.code.endless if self.code else ()
 
         def judged(tile: Tile | None) -> list[Step]:
-            return judge.steps(found, seen, tile, self.symbols, base, first_k, pitfalls, by_tma, endless, self.why)
+            return judge.steps(
+                found,
+                seen,
+                tile,
+                symbols=self.symbols,
+                base=base,
+                first_k=first_k,
+                pitfalls=pitfalls,
+                by_tma=by_tma,
+                endless=endless,
+                why=self.why,
+            )
 
         steps = judged(stored)
         if store is not None and stored is not None and any(step.verdict == "mismatch" for step in steps):
@@ -307,18 +345,36 @@ class _Making(Contents):
         fits = judge.fitting(found[0], seen, self.symbols) if stored is None else ()
         first = found[0]
         stages = 1 + max(t.place.stage for t in found)
-        notices = placed.notices(name, steps, seen, stored, sorted(own), self.aligned, stages > 1, by_tma)
+        notices = placed.notices(
+            name,
+            steps,
+            seen=seen,
+            stored=stored,
+            names=sorted(own),
+            known=self.aligned,
+            several=stages > 1,
+            by_tma=by_tma,
+        )
         return Operand(
-            name, instruction.ptx, seen.major, first.use.why[name], self._piece_of(found),
-            store.piece if store else None,
-            None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
-            f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
-            tuple(steps), fits, tuple(dict.fromkeys(missing)), notices, depth // seen.k,
-            stages, max(min(len(found), judge.MOST_STEPS) - len(steps), int(bool(apart))),
-            tuple(dict.fromkeys(n for t in found for p in t.given.value.pieces for n, _ in p.source.terms)),
-            tuple(dict.fromkeys(self._piece_of([turn]) for turn in found[: judge.MOST_STEPS])),
-            self._of_storage(name, stored),
-        )  # fmt: skip
+            name=name,
+            instruction=instruction.ptx,
+            major=seen.major,
+            why=first.use.why[name],
+            descriptor=self._piece_of(found),
+            storage=store.piece if store else None,
+            stored=None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
+            stored_why=f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
+            steps=tuple(steps),
+            fits=fits,
+            missing=tuple(dict.fromkeys(missing)),
+            notices=notices,
+            k_steps=depth // seen.k,
+            stages=stages,
+            left=max(min(len(found), judge.MOST_STEPS) - len(steps), int(bool(apart))),
+            symbols=tuple(dict.fromkeys(n for t in found for p in t.given.value.pieces for n, _ in p.source.terms)),
+            others=tuple(dict.fromkeys(self._piece_of([turn]) for turn in found[: judge.MOST_STEPS])),
+            assumed=self._of_storage(name, stored),
+        )
 
     def _turned(
         self, instruction: Instruction, name: str, found: list[judge.Turn], store: Store, seen: View
@@ -330,11 +386,14 @@ class _Making(Contents):
             return None
         other = view(instruction, name, "MN" if seen.major == "K" else "K")
         try:
-            made = tile(store, name, other, *judge.extents(found, other), self.given)
+            rows, depth = judge.extents(found, other)
+            made = tile(store, name, other, rows=rows, depth=depth, given=self.given)
             if not isinstance(made, Tile):
                 return None
             base, first_k = self._begin(found, name, other, made, store)
-            steps = judge.steps(found, other, made, self.symbols, base, first_k, (), why=False)
+            steps = judge.steps(
+                found, other, made, symbols=self.symbols, base=base, first_k=first_k, pitfalls=(), why=False
+            )
         except LayoutError:
             return None
         return made if steps and all(step.verdict == "match" for step in steps) else None

@@ -83,7 +83,7 @@ def pycutes() -> int:
     """The same by pycute: its layouts evaluated at every thread and value."""
     strides = (1, 2, 8)
     found = [
-        tiled.operand(name, tv, (16, 8, 16), (32, 1), (ATOMS, strides), (None,) * 3, TILE)
+        tiled.operand(name, tv, (16, 8, 16), thr_id=(32, 1), atoms=(ATOMS, strides), tilers=(None,) * 3, tile=TILE)
         for name, tv in zip("abc", cutlass.MMA["m16n8k16", 16], strict=True)
     ]
     return int(sum(rows.size for _, rows, _ in found))

@@ -39,7 +39,14 @@ def threads_of(thr_id: Any, atoms: Any) -> dict[int, tuple[int, tuple[int, int, 
 
 
 def operand(
-    name: str, tv: Any, shape: tuple[int, ...], thr_id: Any, atoms: Any, tilers: tuple[Any, ...], tile: tuple[int, ...]
+    name: str,
+    tv: Any,
+    shape: tuple[int, ...],
+    *,
+    thr_id: Any,
+    atoms: Any,
+    tilers: tuple[Any, ...],
+    tile: tuple[int, ...],
 ) -> tuple[list[int], Ints, Ints]:
     """(threads, first coordinate, second coordinate), [thread][value], of CuTe's tensor: (m, k), (n, k) or (m, n)."""
     one, two = SIDES[name]

@@ -45,6 +45,7 @@ def mma_line(
     m: int,
     n: int,
     k: int,
+    *,
     types: tuple[str, str, str, str],
     container: int = 0,
     tail: str = "",
@@ -94,7 +95,7 @@ def mma() -> Iterator[Line]:
             forms += [(f"{name}.row.col.{tail}.{op}.popc", 0) for op in ("xor", "and", "or")]
         forms += [(f"{name}.{layout}.{tail}", 0) for layout in ("row.row", "col.col", "col.row")]
         for ptx, container in forms:
-            line = mma_line(ptx, m, n, k, types, container)
+            line = mma_line(ptx, m, n, k, types=types, container=container)
             if line:
                 yield line
 
@@ -112,13 +113,14 @@ def wgmma(sparse: bool = False) -> Iterator[Line]:
                 continue
             for from_registers in (False, True):
                 for modifier in ("", ".satfinite", ".and.popc", ".xor.popc"):
-                    yield wgmma_line(n, k, (d, a, b), from_registers, modifier, sparse)
+                    yield wgmma_line(n, k, (d, a, b), from_registers=from_registers, modifier=modifier, sparse=sparse)
 
 
 def wgmma_line(
     n: int,
     k: int,
     types: tuple[str, str, str],
+    *,
     from_registers: bool,
     modifier: str = "",
     sparse: bool = False,
@@ -152,7 +154,7 @@ def mma_sp() -> Iterator[Line]:
                 if d == c:
                     forms += [(f"{name}.satfinite.{d}.{a}.{b}.{c}", 0), (f"{name}.kind::f8f6f4.{d}.{a}.{b}.{c}", 8)]
                 for ptx, container in forms:
-                    line = mma_line(ptx, m, n, k, (d, a, b, c), container, ", r500, 0", halve=2)
+                    line = mma_line(ptx, m, n, k, types=(d, a, b, c), container=container, tail=", r500, 0", halve=2)
                     if line:
                         yield line
 
@@ -173,7 +175,9 @@ def mma_scaled() -> Iterator[Line]:
             ptx = f"{opcode}.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale{size}.{d}.{a}.{b}.{d}.{scale}"
             metadata = ", r500, 0" if halve == 2 else ""
             tail = metadata + ", r501, {0, 0}, r502, {0, 0}"
-            line = mma_line(ptx, 16, 8, k, (d, a, b, d), 8 if kind == "mxf8f6f4" else 0, tail, halve)
+            line = mma_line(
+                ptx, 16, 8, k, types=(d, a, b, d), container=8 if kind == "mxf8f6f4" else 0, tail=tail, halve=halve
+            )
             if line:
                 yield line
 

@@ -138,7 +138,17 @@ def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Acc
     pack = {"ld": ".pack::16b", "st": ".unpack::16b"}[verb] if packed else ""
     ptx = f"tcgen05.{verb}.sync.aligned.{row.shape}.x{count}{pack}.b32"
     columns = row.columns * count * (2 if packed else 1)
-    return Access(ptx, verb, pattern, ("lane", "column"), columns, registers, packed, split, row)
+    return Access(
+        ptx,
+        verb,
+        pattern,
+        axes=("lane", "column"),
+        columns=columns,
+        registers=registers,
+        packed=packed,
+        split=split,
+        move=row,
+    )
 
 
 def shifted() -> IntArray:

@@ -95,7 +95,7 @@ class Mma:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """One operand in tensor memory. bits: of a unit; maps: of CUTLASS that equal the pattern, 0: inferred."""
 
@@ -148,7 +148,15 @@ def layout(mma: Mma, operand: str) -> Layout:
 
 def _made(mma: Mma, operand: str, pattern: Pattern, axes: tuple[str, ...], bits: int, maps: int) -> Layout:
     whole = (*axes, "half") if len(pattern.coords) == 3 else axes
-    return Layout(operand, mma.place.letter, pattern, whole, bits, maps, mma.place.source)
+    return Layout(
+        operand=operand,
+        letter=mma.place.letter,
+        pattern=pattern,
+        axes=whole,
+        bits=bits,
+        maps=maps,
+        source=mma.place.source,
+    )
 
 
 def _metadata(mma: Mma) -> Layout:

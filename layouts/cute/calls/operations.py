@@ -137,7 +137,7 @@ def called(op: str, given: Sequence[Value]) -> Step:
     except LayoutError as error:
         return Step(op, text, tuple(given), None, "", with_fit(op, given, row.act, error.at("expression")))
     parts = tuple(called(name, args) for name, args in (row.parts(*values) if row.parts else ()))
-    return Step(op, text, tuple(values), made, row.says(*values, made), None, parts)
+    return Step(op, text, tuple(values), result=made, says=row.says(*values, made), error=None, parts=parts)
 
 
 def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:

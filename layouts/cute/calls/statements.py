@@ -182,7 +182,16 @@ def steps(text: str) -> list[Step]:
             out.append(Step("layout", str(found), (found,), found, of_layout(found), name=name))
         elif len(out) > before and name:
             last = out[-1]
-            out[-1] = Step(last.op, last.text, last.operands, last.result, last.says, last.error, last.parts, name)
+            out[-1] = Step(
+                last.op,
+                last.text,
+                last.operands,
+                result=last.result,
+                says=last.says,
+                error=last.error,
+                parts=last.parts,
+                name=name,
+            )
         elif len(out) == before and not name:
             raise LayoutError("bad_cute", f"'{shown(body, 60)}' computes nothing.", HINT, "expression")
         if name:

@@ -16,6 +16,7 @@ def _rows(
     kind: str,
     types: tuple[str, ...],
     size: str,
+    *,
     blocks: int,
     shape: str,
     sparse: SparseRow | None,
@@ -30,7 +31,7 @@ def _rows(
         (shape,),
         types,
         SPARSE_ABCD if sparse else ABCD,
-        PTX("9.7.14.5.14"),
+        source=PTX("9.7.14.5.14"),
         slots="d a b c s",
         container=container,
         sparsity=sparse,
@@ -42,10 +43,31 @@ def _rows(
 def _family(k8: str, k4: str, byte: SparseRow | None, nibble: SparseRow | None) -> list[Family]:
     mxf8 = cross("f32 {a} {b} f32 ue8m0", a=F8F6F4, b=F8F6F4)
     fp4 = ("f32 e2m1 e2m1 f32 ue8m0",)
-    rows = [_rows("mxf8f6f4", mxf8, size, 1, k8, byte, 8, DOCUMENTED) for size in ("", ".scale_vec::1X")]
-    rows += [_rows("mxf4", fp4, size, 2, k4, nibble, 0, DOCUMENTED) for size in ("", ".scale_vec::2X")]
-    rows += [_rows("mxf4nvf4", fp4, ".scale_vec::2X", 2, k4, nibble, 0, DOCUMENTED + _FP4_4X)]
-    rows += [_rows("mxf4nvf4", ("f32 e2m1 e2m1 f32 ue4m3",), ".scale_vec::4X", 4, k4, nibble, 0, DOCUMENTED + _FP4_4X)]
+    rows = [
+        _rows("mxf8f6f4", mxf8, size, blocks=1, shape=k8, sparse=byte, container=8, note=DOCUMENTED)
+        for size in ("", ".scale_vec::1X")
+    ]
+    rows += [
+        _rows("mxf4", fp4, size, blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED)
+        for size in ("", ".scale_vec::2X")
+    ]
+    rows += [
+        _rows(
+            "mxf4nvf4", fp4, ".scale_vec::2X", blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED + _FP4_4X
+        )
+    ]
+    rows += [
+        _rows(
+            "mxf4nvf4",
+            ("f32 e2m1 e2m1 f32 ue4m3",),
+            ".scale_vec::4X",
+            blocks=4,
+            shape=k4,
+            sparse=nibble,
+            container=0,
+            note=DOCUMENTED + _FP4_4X,
+        )
+    ]
     return rows
 
 

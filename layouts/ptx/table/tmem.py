@@ -42,14 +42,14 @@ ACROSS, FOUR = "(q:4 l:32) (n:N/4) -> (l) (q n)", "(d:4 l:32) (c:K/v e:v) -> (l)
 BOTH = (False, True)
 
 PLACES = (
-    Place("A", 256, PAIR, BOTH, 128, WHOLE, PLAIN, (8, 7)),
-    Place("B", 128, PAIR, (False,), 64, HALVES, TWICE, (8, 2)),
-    Place("C", 128, PAIR, (True,), 64, SPLIT, SPLIT_A, (0, 0), (0, 16)),
-    Place("D", 128, ALONE, BOTH, 128, WHOLE, PLAIN, (8, 7)),
-    Place("D", 128, WS, BOTH, 128, WHOLE, PLAIN, (8, 7)),
-    Place("E", 64, WS, BOTH, 64, HALVES, TWICE, (8, 0)),
-    Place("F", 64, ALONE, BOTH, 64, SPLIT, SPLIT_A, (8, 3), (0, 16)),
-    Place("G", 32, WS, BOTH, 32, ACROSS, FOUR, (8, 0)),
+    Place("A", 256, PAIR, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    Place("B", 128, PAIR, sparse=(False,), rows=64, d=HALVES, a=TWICE, maps=(8, 2)),
+    Place("C", 128, PAIR, sparse=(True,), rows=64, d=SPLIT, a=SPLIT_A, maps=(0, 0), aligned=(0, 16)),
+    Place("D", 128, ALONE, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    Place("D", 128, WS, sparse=BOTH, rows=128, d=WHOLE, a=PLAIN, maps=(8, 7)),
+    Place("E", 64, WS, sparse=BOTH, rows=64, d=HALVES, a=TWICE, maps=(8, 0)),
+    Place("F", 64, ALONE, sparse=BOTH, rows=64, d=SPLIT, a=SPLIT_A, maps=(8, 3), aligned=(0, 16)),
+    Place("G", 32, WS, sparse=BOTH, rows=32, d=ACROSS, a=FOUR, maps=(8, 0)),
 )
 
 # Sparsity metadata, a unit an index of 4 bits: (whole layout or copies) of kinds with 2 and with 1 byte or less.
@@ -90,11 +90,23 @@ MOVES = (
     Move("16x64b", "(g:8 c:2 h:2) (r:x) -> (h g) (r c)", "(g:8 c:2 h:2) (r:x p:2) -> (h g) (r c p)", 128, 2, 16),
     Move("16x128b", "(g:8 t:4) (r:x h:2) -> (h g) (r t)", "(g:8 t:4) (r:x h:2 p:2) -> (h g) (r t p)", 64, 4, 16),
     Move(
-        "16x256b", "(g:8 t:4) (r:x h:2 e:2) -> (h g) (r t e)", "(g:8 t:4) (r:x h:2 e:2 p:2) -> (h g) (r t e p)", 32, 8,
+        "16x256b",
+        "(g:8 t:4) (r:x h:2 e:2) -> (h g) (r t e)",
+        "(g:8 t:4) (r:x h:2 e:2 p:2) -> (h g) (r t e p)",
+        32,
+        8,
         16,
     ),
-    Move("16x32bx2", "(s:2 l:16) (r:x) -> (l) (s r)", "(s:2 l:16) (r:x p:2) -> (l) (s r p)", 128, 2, 16, True),
-)  # fmt: skip
+    Move(
+        "16x32bx2",
+        "(s:2 l:16) (r:x) -> (l) (s r)",
+        "(s:2 l:16) (r:x p:2) -> (l) (s r p)",
+        128,
+        columns=2,
+        lanes=16,
+        halves=True,
+    ),
+)
 MOVE_MAPS = 148  # of all shapes, counts and packings, each for ld and st
 
 # The register with a thread's minimum or maximum, of the shapes that reduce: (thread) → its axes. PTX ISA 9.1,

@@ -61,7 +61,7 @@ def _row(
         shapes(k, ns),
         types,
         {"a": A, "d": D},
-        PTX("9.7.15.5.1.1"),
+        source=PTX("9.7.15.5.1.1"),
         scope=WARPGROUP,
         reads=READS,
         slots="d a b",

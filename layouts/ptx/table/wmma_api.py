@@ -99,9 +99,9 @@ FUNCTIONS = (
         ),
         "Multiplies single bits: XOR or AND of a row of A with a column of B, then the number of set bits, added to C.",
         "wmma.mma",
-        True,
-        "sm_75",
-        "popc",
+        collective=True,
+        since="sm_75",
+        modifier="popc",
     ),
     Function(
         "__float_to_tf32",

@@ -51,7 +51,18 @@ class Assembling:
         told = tuple((kind, value, at[0]) for (kind, _), value, at in zip(one.operands, held, where, strict=True))
         loops = tuple(loop for loop in self.loops if loop[0])
         around = tuple(at[1] for at in where)
-        self.assembled.append(Assembled(one.text, one.span, one.names, told, loops, self.within(), self.ran, around))
+        self.assembled.append(
+            Assembled(
+                one.text,
+                one.span,
+                one.names,
+                given=told,
+                loops=loops,
+                calls=self.within(),
+                order=self.ran,
+                around=around,
+            )
+        )
 
     # outputs ---------------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class Assigning:
             if own is not None:
                 return own.place if isinstance(own, Referred) else own
             declared = tree.Other("", span=place.span) if isinstance(place, Cell) and one.op in "|+^" else None
-            value = self.operate(one.op, old, value, one, declared, one.value)
+            value = self.operate(one.op, old, value, one, left_at=declared, right_at=one.value)
         elif isinstance(place, PLACES) and self._assigns_itself(place):
             own = self.operator("=", self.load(place, one.target), argument or value, one)
             if own is not None:
@@ -139,7 +139,7 @@ class Assigning:
                 old = Int(0, PYTHON)
             right = self.value(one.value, scope)
             declared = tree.Other("", span=place.span) if isinstance(place, Cell) and one.op in "|+^" else None
-            value = self.operate(one.op, old, right, one, declared, one.value)
+            value = self.operate(one.op, old, right, one, left_at=declared, right_at=one.value)
         else:
             value = self.value(one.value, scope)
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)

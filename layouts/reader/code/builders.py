@@ -36,7 +36,7 @@ class Step:
     word: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
     """A descriptor that code builds. Amounts in bytes; None where the text leaves them open, and then `free` has the
     expression that decides them.
@@ -171,13 +171,31 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Buil
     steps = tuple(_step(one, form) for one in group) if first.loops else ()
     mask = (1 << 64) - 1
     return Builder(
-        first.name, first.span, form.name, amounts.get("lbo"), amounts.get("sbo"), amounts.get("base_offset"), swizzle,
-        start, word, operand_of(first.name), free, tuple(dict.fromkeys(own)), origins, steps, first.value.const & mask,
-        doubts(
-            text, first.value, amounts, swizzle, {**origins, "swizzle": origins.get(form.coded, ())}, first.span,
-            {mode.name: code for mode, code in form.codes.items()},
+        name=first.name,
+        span=first.span,
+        format=form.name,
+        lbo_bytes=amounts.get("lbo"),
+        sbo_bytes=amounts.get("sbo"),
+        base_offset=amounts.get("base_offset"),
+        swizzle=swizzle,
+        start=start,
+        word=word,
+        operand=operand_of(first.name),
+        free=free,
+        warnings=tuple(dict.fromkeys(own)),
+        origins=origins,
+        steps=steps,
+        known=first.value.const & mask,
+        doubts=doubts(
+            text,
+            first.value,
+            amounts=amounts,
+            swizzle=swizzle,
+            origins={**origins, "swizzle": origins.get(form.coded, ())},
+            span=first.span,
+            codes={mode.name: code for mode, code in form.codes.items()},
         ),
-    )  # fmt: skip
+    )
 
 
 def _format(value: Int) -> Format:

@@ -81,12 +81,12 @@ class Calls:
                 self.forget_call(self.arguments(one, scope), target)
                 return Term(self.fresh(self.words(one)), span=one.span)
         if self.python:
-            return self._python_call(one, target, name, templates, named, scope)
+            return self._python_call(one, target, name=name, templates=templates, named=named, scope=scope)
         if name == "get" and templates and len(one.arguments) == 1 and not isinstance(target, Closure):
             return self._tuple_item(one, templates, scope)
         arguments = self.arguments(one, scope)
         if isinstance(target, Object):
-            made = self.operator("()", target, None, one, arguments, const_of(self, function, scope))
+            made = self.operator("()", target, None, one, arguments=arguments, constant=const_of(self, function, scope))
             if made is not None:
                 return made
         if isinstance(target, Either):
@@ -101,7 +101,9 @@ class Calls:
             return self.call(self._with_this(target, scope), arguments, named, one.span, one)
         if name == "swap" and len(arguments) == 2:
             return self._swap(arguments, one)
-        return self._other_call(one, target, name, templates, arguments, named, scope)
+        return self._other_call(
+            one, target, name=name, templates=templates, arguments=arguments, named=named, scope=scope
+        )
 
     def _call_either(
         self: Any,
@@ -699,9 +701,16 @@ class Calls:
     # calls of what is no function of the text ------------------------------------------------------------------------
 
     def _other_call(
-        self: Any, one: tree.Call, target: Any, name: str, templates: tuple[Any, ...], arguments: list[Argument],
-        named: dict[str, Any], scope: Scope,
-    ) -> Any:  # fmt: skip
+        self: Any,
+        one: tree.Call,
+        target: Any,
+        *,
+        name: str,
+        templates: tuple[Any, ...],
+        arguments: list[Argument],
+        named: dict[str, Any],
+        scope: Scope,
+    ) -> Any:
         function = one.function
         given = [self._argument_value(a) for a in arguments]
         for argument, expression in zip(arguments, one.arguments, strict=False):
@@ -754,7 +763,7 @@ class Calls:
             own = self.builtin_kind(function.path, scope)
             if own is not None and own.whole is not None:
                 return self.converted(given[0], own, one.span)
-        made = self._unknown(one, name, templates, given, named, target)
+        made = self._unknown(one, name, templates=templates, given=given, named=named, target=target)
         if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
             self.forget_names(self.text[slice(*function.span)], scope)
             self.forget_globals()
@@ -906,9 +915,15 @@ class Calls:
         return arguments[0].value
 
     def _unknown(
-        self: Any, one: tree.Call, name: str, templates: tuple[Any, ...], given: list[Any], named: dict[str, Any],
+        self: Any,
+        one: tree.Call,
+        name: str,
+        *,
+        templates: tuple[Any, ...],
+        given: list[Any],
+        named: dict[str, Any],
         target: Any,
-    ) -> Term:  # fmt: skip
+    ) -> Term:
         inner = ", ".join(short(value) for value in given)
         listed = f"<{', '.join(map(short, templates))}>" if templates else ""
         head = "".join(str(one.function)) if isinstance(one.function, tree.Name) else self.words(one.function)
@@ -1012,9 +1027,15 @@ class Calls:
     # operators -------------------------------------------------------------------------------------------------------
 
     def operator(
-        self: Any, op: str, left: Any, right: Any, at: tree.Expression, arguments: list[Argument] | None = None,
+        self: Any,
+        op: str,
+        left: Any,
+        right: Any,
+        at: tree.Expression,
+        *,
+        arguments: list[Argument] | None = None,
         constant: bool | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """What an operator that the text defines gives; None where it defines none for such operands."""
         name = f"operator{op}"
         if self.python:
@@ -1095,9 +1116,15 @@ class Calls:
     # Python and what both have ----------------------------------------------------------------------------------------
 
     def _python_call(
-        self: Any, one: tree.Call, target: Any, name: str, templates: tuple[Any, ...], named: dict[str, Any],
+        self: Any,
+        one: tree.Call,
+        target: Any,
+        *,
+        name: str,
+        templates: tuple[Any, ...],
+        named: dict[str, Any],
         scope: Scope,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         if isinstance(target, Closure):
             given: list[Any] = []
             for argument in one.arguments[:64]:
@@ -1120,7 +1147,7 @@ class Calls:
             made = known(self, name, templates, [target.arguments[0], *given], one.span)
             if made is not MISSING and name in ("bit_length", "to", "cast"):
                 return made
-        return self._unknown(one, name, templates, given, named, target)
+        return self._unknown(one, name, templates=templates, given=given, named=named, target=target)
 
     def _python_overload(self: Any, closure: Closure, count: int) -> tree.Function:
         return next((f for f in closure.functions if accepts_count(f, count)), closure.functions[0])

@@ -572,10 +572,20 @@ class Lowering(Expressions):
             path = self._path(last)
             width = self.expression(bits.named_children[0]) if bits and bits.named_children else None
             yield tree.Declare(
-                made, path[-1][0], value, arguments, width, static, lasting,
-                bool(words & {"const", "constexpr", "__constant__"}), templates, path[-1][1], path[:-1],
-                "extern" in words and value is None, span=self.span(child),
-            )  # fmt: skip
+                made,
+                path[-1][0],
+                value,
+                arguments=arguments,
+                bits=width,
+                static=static,
+                lasting=lasting,
+                const=bool(words & {"const", "constexpr", "__constant__"}),
+                templates=templates,
+                specialized=path[-1][1],
+                owner=path[:-1],
+                external="extern" in words and value is None,
+                span=self.span(child),
+            )
         if not found and isinstance(body, tree.Struct) and not body.name:
             yield tree.Declare(base, "", span=self.span(node))
         bits = next((c for c in children if c.type == "bitfield_clause"), None)

@@ -32,9 +32,15 @@ _BYTES = re.compile(r"(?<![\w.])(\d{1,6})\s*(?:B|bytes?)(?!\w)")
 
 
 def doubts(
-    text: str, value: Int, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span,
+    text: str,
+    value: Int,
+    *,
+    amounts: Mapping[str, int | None],
+    swizzle: str | None,
+    origins: Origins,
+    span: Span,
     codes: Mapping[str, int],
-) -> tuple[Pitfall, ...]:  # fmt: skip
+) -> tuple[Pitfall, ...]:
     """What is doubtful in one descriptor. amounts: lbo and sbo in bytes; origins: field → where the text gives it;
     codes: mode → what its format has for it.
     """

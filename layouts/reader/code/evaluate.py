@@ -53,7 +53,7 @@ _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?
 _TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """What came of a text. unfinished: (function, where its name stands) of each that the budget did not suffice for,
     "" for the lines outside all.
@@ -202,9 +202,13 @@ def _of_leaf(text: str, one: Prepared, budget: int, standard: tuple[tuple[str, s
         return whole or any(first < span[1] and span[0] < past for first, past in lost)
 
     return _Evaluated(
-        replace(made or Evaluation((), (), (), (), False, text=text), unread=unread), made is not None,
-        lambda span: one.source.holds(span[0]), loses,
-    )  # fmt: skip
+        replace(
+            made or Evaluation(found=(), made=(), warnings=(), unfinished=(), python=False, text=text), unread=unread
+        ),
+        made is not None,
+        lambda span: one.source.holds(span[0]),
+        loses,
+    )
 
 
 def _line(text: str, at: int) -> int:
@@ -216,11 +220,20 @@ def _merged(condition: str, yes: _Evaluated, no: _Evaluated) -> _Evaluated:
     a, b = yes.made, no.made
     both = merging.merge(condition, yes.records, no.records)
     made = Evaluation(
-        both.found, both.made, both.warnings, tuple(dict.fromkeys((*a.unfinished, *b.unfinished))), False,
-        both.assembled, a.endless | b.endless, a.recast | b.recast, a.text,
-        tuple(dict.fromkeys((*a.taken, *b.taken))), a.widened | b.widened,
-        unread=tuple(dict.fromkeys((*a.unread, *b.unread))), foreign=tuple(dict.fromkeys((*a.foreign, *b.foreign))),
-    )  # fmt: skip
+        found=both.found,
+        made=both.made,
+        warnings=both.warnings,
+        unfinished=tuple(dict.fromkeys((*a.unfinished, *b.unfinished))),
+        python=False,
+        assembled=both.assembled,
+        endless=a.endless | b.endless,
+        recast=a.recast | b.recast,
+        text=a.text,
+        taken=tuple(dict.fromkeys((*a.taken, *b.taken))),
+        widened=a.widened | b.widened,
+        unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
+        foreign=tuple(dict.fromkeys((*a.foreign, *b.foreign))),
+    )
     return _Evaluated(made, yes.parsed or no.parsed, both.holds, both.loses)
 
 
@@ -281,11 +294,19 @@ def _run(
                 list_.clear()
             machine.nested, machine.haunting = 0, []
     return Evaluation(
-        tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), tuple(unfinished), is_py,
-        tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
-        tuple(machine.taken), frozenset(machine.widened),
+        found=tuple(machine.found),
+        made=tuple(machine.made),
+        warnings=tuple(machine.warned.values()),
+        unfinished=tuple(unfinished),
+        python=is_py,
+        assembled=tuple(machine.assembled),
+        endless=frozenset(machine.endless),
+        recast=frozenset(machine.recast),
+        text=text,
+        taken=tuple(machine.taken),
+        widened=frozenset(machine.widened),
         foreign=tuple(machine.foreign.items()),
-    )  # fmt: skip
+    )
 
 
 def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:

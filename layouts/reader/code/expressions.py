@@ -89,9 +89,15 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
     """Evaluation of expressions; Machine adds the statements."""
 
     def enter(
-        self, name: str, span: Span, entry: bool = False, passed: dict[str, tree.Expression] | None = None,
-        refers: bool = False, constant: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        span: Span,
+        *,
+        entry: bool = False,
+        passed: dict[str, tree.Expression] | None = None,
+        refers: bool = False,
+        constant: bool = False,
+    ) -> None:
         frame = Frame(name, span, entry, passed or {}, refers=refers, constant=constant)
         frame.start, frame.depth = len(self.log), len(self.branches)
         frame.targets, self.targets = self.targets, []
@@ -376,11 +382,11 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
         if right or one.left is None:
             total = values[0]
             for value in values[1:]:
-                total = self.operate(one.op, total, value, one, one, one)
+                total = self.operate(one.op, total, value, one, left_at=one, right_at=one)
             return total
         total = values[-1]
         for value in reversed(values[:-1]):
-            total = self.operate(one.op, value, total, one, one, one)
+            total = self.operate(one.op, value, total, one, left_at=one, right_at=one)
         return total
 
     def _names_empty_pack(self, pattern: tree.Expression, scope: Scope) -> bool:

@@ -304,7 +304,7 @@ class Finding:
                     old.value, old.order = value, self.noted
                     return
         calls = tuple(f.span for f in self.frames[1:])
-        self.found.append(Found(name, span, value, loops, calls, kind, cell, self.noted))
+        self.found.append(Found(name, span, value, loops=loops, calls=calls, kind=kind, cell=cell, order=self.noted))
 
 
 @lru_cache(maxsize=1024)

@@ -145,7 +145,7 @@ def _canonical(
     tile = None
     if bits and mn and k:
         try:
-            tile = Tile(bits, major, mode(swizzle), mn, k, "k" if k_first else "mn", 0, "address")
+            tile = Tile(bits, major, mode(swizzle), mn, k, order="k" if k_first else "mn", base=0, swizzle_by="address")
         except LayoutError:
             tile = None
     return SharedLayout(bits, element, swizzle, storage, tile)

@@ -242,10 +242,16 @@ class Naming(Making):
         if not given.pointers and not dims and not given.reference and given.const <= base.const:
             return base
         return Kind(
-            base.name, base.whole, base.bits, base.record, base.pointers + given.pointers, (*dims, *base.dims),
-            base.arguments, _collapsed(base.reference, given.reference),
-            base.const or (given.const and not base.pointers),
-        )  # fmt: skip
+            base.name,
+            base.whole,
+            base.bits,
+            base.record,
+            pointers=base.pointers + given.pointers,
+            dims=(*dims, *base.dims),
+            arguments=base.arguments,
+            reference=_collapsed(base.reference, given.reference),
+            const=base.const or (given.const and not base.pointers),
+        )
 
     def _base(self, given: tree.Type, scope: Scope) -> Kind:
         if isinstance(given.body, tree.Struct):
@@ -317,7 +323,17 @@ class Naming(Making):
             return Kind(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
         if isinstance(value, Pointer) and value.element is not None:
             e = value.element
-            return Kind(e.name, e.whole, e.bits, e.record, e.pointers + 1, (), e.arguments, "", e.const)
+            return Kind(
+                e.name,
+                e.whole,
+                e.bits,
+                e.record,
+                pointers=e.pointers + 1,
+                dims=(),
+                arguments=e.arguments,
+                reference="",
+                const=e.const,
+            )
         if isinstance(value, Term):
             return value.kind or Kind(value.text)
         return value if isinstance(value, Kind) else None

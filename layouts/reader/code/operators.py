@@ -54,7 +54,7 @@ class Operators(Finding):
             if own is not None:
                 return own
             left, right = (self._argument_value(operand) for operand in operands)
-            return self.operate(one.op, left, right, one, one.left, one.right)
+            return self.operate(one.op, left, right, one, left_at=one.left, right_at=one.right)
         left = self.value(one.left, scope)
         if isinstance(left, Object) and one.op in ("&&", "||") and f"operator{one.op}" in left.record.methods:
             return self.operator(one.op, left, self.value(one.right, scope), one)
@@ -69,7 +69,7 @@ class Operators(Finding):
             decided = other is not None and (truth is not None or other == (one.op == "||")) and not self.python
             return Int(int(bool(other)), BOOL) if decided else self._both_open(one, left, right, truth)
         right = self.value(one.right, scope)
-        return self.operate(one.op, left, right, one, one.left, one.right)
+        return self.operate(one.op, left, right, one, left_at=one.left, right_at=one.right)
 
     def _misread_name(self, one: tree.Binary, scope: Scope) -> tree.Name | None:
         """Outer<4>::Inner<4>::value, which the grammar reads as Outer<4>::Inner < 4 > ::value."""
@@ -104,9 +104,15 @@ class Operators(Finding):
         return free(self.words(one), BOOL)
 
     def operate(
-        self, op: str, left: Any, right: Any, at: tree.Expression,
-        left_at: tree.Expression | None = None, right_at: tree.Expression | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        op: str,
+        left: Any,
+        right: Any,
+        at: tree.Expression,
+        *,
+        left_at: tree.Expression | None = None,
+        right_at: tree.Expression | None = None,
+    ) -> Any:
         """left op right, for every operator but && and ||; warns of C's pitfalls at the operator's place."""
         if isinstance(left, Array) and left.name == "" and left.element is not None:
             left = self.decayed(left)
@@ -242,7 +248,7 @@ class Operators(Finding):
             return Int(made, kind, low=by if op == "<<" and by > 0 else 0, origin=origin)
         out = word.shifted(one, by if op == "<<" else -by)
         low = by if op == "<<" and one.known is not None and not one.known else out.low
-        return Int(out.const, kind, out.pieces, low, out.marks, origin, out.assumed)
+        return Int(out.const, kind, out.pieces, low=low, marks=out.marks, origin=origin, assumed=out.assumed)
 
     def _unary(self, one: tree.Unary, scope: Scope) -> Any:
         if one.op == "post":

@@ -119,7 +119,9 @@ def _braced_rank(count: int, kind: Kind) -> int | None:
 
 
 def _plain(kind: Kind) -> Kind:
-    return Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers, kind.dims, kind.arguments)
+    return Kind(
+        kind.name, kind.whole, kind.bits, kind.record, pointers=kind.pointers, dims=kind.dims, arguments=kind.arguments
+    )
 
 
 def _number_rank(given: Kind, kind: Kind) -> int | None:

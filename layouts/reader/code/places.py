@@ -595,4 +595,6 @@ def pointee(kind: Kind) -> Kind | None:
     """The type that a pointer's points to."""
     if kind.pointers == 1 and kind.name in ("void", "auto", ""):
         return VOID
-    return Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers - 1, (), kind.arguments)
+    return Kind(
+        kind.name, kind.whole, kind.bits, kind.record, pointers=kind.pointers - 1, dims=(), arguments=kind.arguments
+    )

@@ -436,12 +436,12 @@ class _Run:
             name = found[0]
             if name not in self.macros and name not in _BUILTIN and name not in self.doubtful:
                 continue
-            past = self._use(name, found.start(), at, end, following, copied)
+            past = self._use(name, found.start(), at=at, end=end, following=following, copied=copied)
             if past is not None:
                 copied = at = past
         self._copy(copied, end)
 
-    def _use(self, name: str, start: int, at: int, end: int, following: int, copied: int) -> int | None:
+    def _use(self, name: str, start: int, *, at: int, end: int, following: int, copied: int) -> int | None:
         """Write what a use of a macro becomes, after the text in front of it; where the use ends, None for no use."""
         self.expander.builtin = {"__LINE__": lambda: self._line_of(start), "__COUNTER__": self._counter}
         self.own.steps.begin()

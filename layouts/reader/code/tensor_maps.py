@@ -173,7 +173,7 @@ def _encoded(term: Term, given: list[Any]) -> TensorMap:
     swizzle = SWIZZLES[code] if code is not None and 0 <= code < len(SWIZZLES) else None
     if swizzle is not None:
         swizzle = next((mode.name for mode in MODES if mode.tma == code), swizzle)
-    made = Parts(term, bits, name, dims, strides, box, swizzle, sheet)
+    made = Parts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
     problems = rules(made, interleave, steps)
     if code is not None and not 0 <= code < len(SWIZZLES):
         problems.append(Pitfall("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.", term.span))
@@ -212,7 +212,7 @@ def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | 
         rows = rows * size if size is not None and rows is not None else None  # type: ignore[assignment]
     if swizzle is None and bits and inner is not None:
         swizzle = default_swizzle(inner * bits // 8, 8 if rows is None else rows)
-    made = Parts(term, bits, name, dims, strides, block, swizzle, sheet)
+    made = Parts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
     if bits and inner is not None and swizzle not in (None, "none") and inner * bits // 8 > WIDTHS[swizzle]:
         return made.finish([*strides_of(made), *problems], panels=WIDTHS[swizzle])
     if inner == 1:  # a block that the launch replaces: dummy_block = [1, 1]
@@ -259,7 +259,7 @@ def _experimental(term: Term, given: list[Any]) -> TensorMap | None:
         width = block[0] * bits // 8
         swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none")
     strides = (dims[0] * bits // 8,) if rank == 2 and bits and dims[0] is not None else (None,) * (rank - 1)
-    made = Parts(term, bits, None, dims, strides, block, swizzle, sheet)
+    made = Parts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
     if swizzle and bits and block[0] is not None and rank == 2 and block[0] * bits // 8 > 128:
         return made.finish([*strides_of(made)], panels=128)
     return made.finish(rules(made, 0))
@@ -327,7 +327,7 @@ def _deep_gemm(term: Term, given: list[Any]) -> TensorMap | None:
         sheet.symbols.pop("box[0]", None)
         if not bits:
             sheet.symbols["box[0]"] = f"{mode} bytes"
-    made = Parts(term, bits, name, dims, strides, box, swizzle, sheet)
+    made = Parts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
     return made.finish(rules(made, 0))
 
 
@@ -336,9 +336,18 @@ def _cutlass(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap |
     found = layouts_in.layout_of([*given[1:], *named.values()])
     if found is None:
         return TensorMap(
-            term.head, term.span, None, None, (), (), (), None, None, ("storage", "box", "swizzle", "element_bits"),
+            term.head,
+            term.span,
+            element_bits=None,
+            data_type=None,
+            dims=(),
+            strides=(),
+            box=(),
+            swizzle=None,
+            storage=None,
+            undetermined=("storage", "box", "swizzle", "element_bits"),
             symbols={"storage": str(given[2]) if len(given) > 2 else "the shared layout"},
-        )  # fmt: skip
+        )
     if found.tile is not None:
         box = boxes(found.tile)
         sizes: tuple[int | None, ...] = (box.wide, box.tall)
@@ -347,9 +356,18 @@ def _cutlass(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap |
     undetermined = [name for name, value in (("element_bits", found.element_bits), ("box", sizes or None)) if not value]
     undetermined += [f"storage.{k}" for k, v in (found.storage or {}).items() if v is None]
     return TensorMap(
-        term.head, term.span, found.element_bits, found.element, (), (), sizes, found.swizzle, found.storage,
-        tuple(undetermined), symbols=found.symbols,
-    )  # fmt: skip
+        term.head,
+        term.span,
+        element_bits=found.element_bits,
+        data_type=found.element,
+        dims=(),
+        strides=(),
+        box=sizes,
+        swizzle=found.swizzle,
+        storage=found.storage,
+        undetermined=tuple(undetermined),
+        symbols=found.symbols,
+    )
 
 
 __all__ = ["TensorMap", "of_evaluation", "tensor_maps"]

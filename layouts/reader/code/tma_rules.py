@@ -121,9 +121,19 @@ class Parts:
             *([f"storage.{k}" for k, v in storage.items() if v is None] if storage else ["storage"]),
         ]
         return TensorMap(
-            self.term.head, self.term.span, self.bits, self.name, self.dims, self.strides, box, self.swizzle, storage,
-            tuple(undetermined), tuple(problems), dict(self.sheet.symbols),
-        )  # fmt: skip
+            self.term.head,
+            self.term.span,
+            element_bits=self.bits,
+            data_type=self.name,
+            dims=self.dims,
+            strides=self.strides,
+            box=box,
+            swizzle=self.swizzle,
+            storage=storage,
+            undetermined=tuple(undetermined),
+            problems=tuple(problems),
+            symbols=dict(self.sheet.symbols),
+        )
 
     def _storage(self) -> dict[str, Any] | None:
         """What the box leaves, where the text decides all of it."""
@@ -135,13 +145,15 @@ class Parts:
 
 def rules(made: Parts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
     """The rules that a map breaks, at the call that makes it."""
-    told = tma.refused(made.bits, made.dims, made.strides, made.box, steps, made.swizzle, interleave)
+    told = tma.refused(
+        made.bits, made.dims, made.strides, box=made.box, steps=steps, swizzle=made.swizzle, interleave=interleave
+    )
     return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
 
 
 def strides_of(made: Parts) -> list[Pitfall]:
     """The rules of the tensor alone, where boxes are made to fit."""
-    told = tma.refused(made.bits, made.dims, made.strides, ())
+    told = tma.refused(made.bits, made.dims, made.strides, box=())
     return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
 
 

@@ -369,7 +369,15 @@ def convert(value: Int, kind: IntegerType) -> Int:
     if kind.bits == 1:
         return truth_of(value)
     if not value.pieces or not kind.bits:
-        return Int(kind.wrap(value.const), kind, value.pieces, value.low, value.marks, value.origin, value.assumed)
+        return Int(
+            kind.wrap(value.const),
+            kind,
+            value.pieces,
+            low=value.low,
+            marks=value.marks,
+            origin=value.origin,
+            assumed=value.assumed,
+        )
     if old == UNKNOWN and kind.bits >= INT.bits and (line := exact(value)) is not None:
         return _declared(value, line, kind)
     given = _extended(value, kind.bits) if old.signed and 0 < old.bits < kind.bits else value.pieces
@@ -383,7 +391,7 @@ def convert(value: Int, kind: IntegerType) -> Int:
         kept = (top and kind.bits >= old.bits) if negative else not top
         pieces.append(replace(p, width=width, exact=p.exact and width == p.width and kept))
     const = kind.wrap(value.const)
-    return Int(const, kind, tuple(pieces), value.low, value.marks, value.origin, value.assumed)
+    return Int(const, kind, tuple(pieces), low=value.low, marks=value.marks, origin=value.origin, assumed=value.assumed)
 
 
 def _declared(value: Int, line: Linear, kind: IntegerType) -> Int:
@@ -715,7 +723,7 @@ def _woven(text: str, kind: IntegerType, const: int, may: int, left: Int, right:
     pieces = tuple(Piece(low, width, source, low) for low, width in runs(may, most))
     if len(pieces) > MOST_TERMS:
         pieces = (Piece(0, most, source),)
-    return Int(const, kind, pieces, 0, whole.marks, whole.origin, whole.assumed)
+    return Int(const, kind, pieces, low=0, marks=whole.marks, origin=whole.origin, assumed=whole.assumed)
 
 
 def inverted(value: Int) -> Int:
@@ -850,7 +858,15 @@ def merged(condition: str, yes: Int, no: Int) -> Int:
         hidden |= ((1 << width) - 1) << low
     kept = _masked(common_pieces, ~hidden & ((1 << most) - 1), most)
     const = kind.wrap(a.const & b.const & ~hidden)
-    return Int(const, kind, (*_inexact(kept), *pieces), min(a.low, b.low), _marks(a, b), _origins(a, b), rests)
+    return Int(
+        const,
+        kind,
+        (*_inexact(kept), *pieces),
+        low=min(a.low, b.low),
+        marks=_marks(a, b),
+        origin=_origins(a, b),
+        assumed=rests,
+    )
 
 
 def _side(value: Int, low: int, width: int) -> str:
