@@ -11,21 +11,10 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from lanescope.app.tiles import (
-    bench,
-    bulkbench,
-    chains,
-    copied,
-    copies,
-    copying,
-    forms,
-    looping,
-    presets,
-    script,
-    state,
-)
+from lanescope.app.kit.maps import script
+from lanescope.app.kit.maps.bench import Held
+from lanescope.app.tiles import bench, bulkbench, chains, copied, copies, copying, forms, looping, presets, state
 from lanescope.app.tiles.facts import chain_facts, mma_of
-from lanescope.app.tiles.held import Held
 from lanescope.reader import read
 from lanescope.tiles import bulkcode, shades
 from lanescope.tiles.bulk import is_tma

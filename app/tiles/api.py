@@ -1,5 +1,5 @@
-"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /tiles/loop, /layouts/tv and /layouts/triton; pictures at
-/tiles/mma.{form}, /tiles/copy.{form} and /tiles/loop.{form}.
+"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy and /tiles/loop; pictures at /tiles/mma.{form}, /tiles/copy.{form} and
+/tiles/loop.{form}.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from lanescope.app.tiles import (
     umma_figure,
 )
 from lanescope.app.tiles.copies import TiledCopyFacts, TmaCopyFacts
-from lanescope.app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
+from lanescope.app.tiles.facts import ChainedFacts, TiledMmaFacts
 from lanescope.app.tiles.loops import LoopFacts
-from lanescope.app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody, TritonBody, TvBody
+from lanescope.app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody
 from lanescope.app.tiles.umma_facts import UMMA
 from lanescope.tiles.bulk import is_tma
 
@@ -88,26 +88,6 @@ def loop_api(given: Given) -> Response:
     """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
     reach its register, and what does each warp pay in each K iteration?"""
     return json_body(loops.loop_facts(given))
-
-
-@router.post(
-    API + "/layouts/tv", responses={200: {"model": TvFacts}}, tags=["v1"], openapi_extra=takes("TvBody", TvBody)
-)
-def tv_api(given: Given) -> Response:
-    """Any thread-value layout over a tile of rows × columns, the row running fastest."""
-    return json_body(facts.tv_facts(facts.tv_of(given)))
-
-
-@router.post(
-    API + "/layouts/triton",
-    responses={200: {"model": TritonFacts}},
-    tags=["v1"],
-    openapi_extra=takes("TritonBody", TritonBody),
-)
-def triton_api(given: Given) -> Response:
-    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
-    layout, and the coordinates of every thread and register or the offset of every element."""
-    return json_body(facts.triton_facts(facts.triton_of(given)))
 
 
 def _asked(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:

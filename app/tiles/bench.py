@@ -12,9 +12,11 @@ import numpy as np
 from lanescope.app.kit import links
 from lanescope.app.kit.encode import dumps
 from lanescope.app.kit.fact import fact
+from lanescope.app.kit.maps import paper
+from lanescope.app.kit.maps.script import ShadeData, TileData
+from lanescope.app.kit.maps.stage import PIN
 from lanescope.app.kit.rows import named
-from lanescope.app.tiles import copies, copying, draw, facts, paper, state
-from lanescope.app.tiles.script import ShadeData, TileData
+from lanescope.app.tiles import copies, copying, draw, facts, state
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
@@ -267,7 +269,7 @@ def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[s
         "defaults": asdict(default),
         "pictured": asdict(BenchState()),
         "unpictured": ["pin", "sel"],
-        "pin": state.PIN,
+        "pin": PIN,
         "labels": state.LABELS,
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
         "extents": whole,

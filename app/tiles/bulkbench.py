@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.tiles.copied import BANK_BYTES, BANKS, LOOK, PATH, banked
-from lanescope.app.tiles.held import Bench, Held, OfCells
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, Bench, Held, OfCells, banked
+from lanescope.app.tiles.copied import LOOK, PATH
 from lanescope.tiles.bulk import TmaCopy
 
 Longs = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.tiles.held import Bench, Held, OfCells
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, Bench, Held, banked
 from lanescope.tiles.copy import Side, TiledCopy
 from lanescope.tiles.memory import SharedSide
 from lanescope.tiles.shades import Shade
@@ -19,7 +19,6 @@ LABELS = {"thread:value": "thread : value", "register": "thread, access", "row,c
           "bank": "bank : byte", "none": "none"}  # fmt: skip
 TEXTS = {"thread:value": "T{thread}{more}:{values}", "register": "T{thread}{more} #{registers}",
          "row,col": "{row},{col}", "bank": "b{bank}:{byte}", "none": ""}  # fmt: skip
-BANKS, BANK_BYTES, CHUNK = 32, 4, 4  # banks, the bytes of one, and how many of them share a colour
 
 
 def bench(made: TiledCopy, held: SharedSide | None) -> Bench:
@@ -39,13 +38,6 @@ def bytes_of(made: TiledCopy, held: SharedSide) -> Longs:
     out = np.full(made.tile, -1, dtype=np.int64)
     out[side.rows, side.cols] = held.address
     return out
-
-
-def banked(byte: Longs) -> OfCells:
-    """Four neighbouring banks, the 16 bytes of a chunk, as one colour."""
-    count = BANKS // CHUNK
-    number = np.where(byte < 0, -1, byte // (BANK_BYTES * CHUNK) % count)
-    return OfCells(number, tuple(f"{n * CHUNK}–{n * CHUNK + CHUNK - 1}" for n in range(count)))
 
 
 def _held(made: TiledCopy, name: str, byte: Longs | None) -> Held:

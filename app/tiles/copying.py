@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 from lanescope.app.banks.draw import banks_svg
 from lanescope.app.kit.encode import dumps
 from lanescope.app.kit.fact import Json
-from lanescope.app.tiles import bulkbench, copied, copies, forms, paper, script, stage
-from lanescope.app.tiles.held import Bench
+from lanescope.app.kit.maps import paper, script, stage
+from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.tiles import bulkbench, copied, copies, forms
 from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES

@@ -10,9 +10,10 @@ import numpy as np
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.maps import paper
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing
-from lanescope.app.tiles import looping, loops, paper
+from lanescope.app.tiles import looping, loops
 from lanescope.app.tiles.loops import LoopFacts, LoopOperand, LoopStep
 from lanescope.render.palette import RIGHT, WRONG, Palette
 from lanescope.render.view import GAP, LEFT, TOP, Panel

@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.maps import paper
 from lanescope.app.kit.rows import named
-from lanescope.app.tiles import copies, copyfigure, copying, facts, forms, loops, paper
+from lanescope.app.tiles import copies, copyfigure, copying, facts, forms, loops
 from lanescope.app.tiles.bench import swatches
 from lanescope.app.tiles.loops import LoopFacts, LoopOperand
 from lanescope.app.tiles.state import BenchState
