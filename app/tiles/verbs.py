@@ -47,7 +47,7 @@ def mma(
 ) -> None:
     """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
     status 1 where the tile does not fit tensor memory."""
-    from lanescope.app.tiles import facts, umma
+    from lanescope.app.tiles import facts, umma_page
     from lanescope.reading import number, pair
     from lanescope.tiles.umma import TiledUmma, is_umma
 
@@ -64,7 +64,7 @@ def mma(
     if as_json:
         print_json(facts.mma_facts(made))
     elif isinstance(made, TiledUmma) and not (at or thread):
-        print("\n".join(umma.lines(made)))
+        print("\n".join(umma_page.lines(made)))
     if isinstance(made, TiledUmma) and made.faults:
         raise typer.Exit(1)
     if as_json or (isinstance(made, TiledUmma) and not (at or thread)):
@@ -164,14 +164,14 @@ def copy(
 ) -> None:
     """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts, or
     where TMA breaks a rule."""
-    from lanescope.app.tiles import copies
+    from lanescope.app.tiles import tiled_copy_facts
     from lanescope.tiles.bulk import is_tma
 
     if is_tma(atom):
         asked = {"atom": atom, "element_bits": element_bits, "tile": sizes(tile), "global": global_, "major": major,
                  "storage": storage_of(storage, major) if storage else None, "multicast": multicast}  # fmt: skip
-        told = copies.tma_facts(given(asked))
-        return answer(told, copies.tma_lines, as_json, told.verdict == "match")
+        told = tiled_copy_facts.tma_facts(given(asked))
+        return answer(told, tiled_copy_facts.tma_lines, as_json, told.verdict == "match")
 
     asked = {
         "atom": atom, "bits": bits, "element_bits": element_bits, "thr_layout": thr, "val_layout": val,
@@ -179,7 +179,7 @@ def copy(
         "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
         "storage": storage_of(storage, major) if storage else None, "major": major, "multicast": multicast,
     }  # fmt: skip
-    found = copies.copy_facts(given(asked))
+    found = tiled_copy_facts.copy_facts(given(asked))
     if as_json:
         print_json(found)
     else:
@@ -221,7 +221,7 @@ def loop(
     as_json: AsJson = False,
 ) -> None:
     """A whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks conflict."""
-    from lanescope.app.tiles import loops
+    from lanescope.app.tiles import main_loop_facts
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
     side: dict[str, Any] = {
@@ -230,5 +230,5 @@ def loop(
     }  # fmt: skip
     side = {name: value for name, value in side.items() if value is not None}
     asked = {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
-    found = loops.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))
-    answer(found, loops.lines, as_json, found.verdict == "match" and found.wavefronts <= found.ideal)
+    found = main_loop_facts.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))
+    answer(found, main_loop_facts.lines, as_json, found.verdict == "match" and found.wavefronts <= found.ideal)

@@ -14,7 +14,8 @@ from lanescope.app.kit.maps import figure, paper, stage
 from lanescope.app.kit.maps.bench import Bench
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing
-from lanescope.app.tiles import bulkbench, copied, copies, copying
+from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
+from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, copy_bench, tma_bench, tma_look
 from lanescope.reading import choice
 from lanescope.tiles.bulk import TmaCopy, is_tma
 from lanescope.tiles.copy import Side, TiledCopy
@@ -36,11 +37,11 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
     """The picture, table or text of a TiledCopy that a query names; LayoutError for the first option that does not
     fit.
     """
-    diagrams.known(form, query, OPTIONS, tuple(copying.FIELDS))
-    given = copying.body(copying.asked_of(query))
+    diagrams.known(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
+    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
     if form == "json":
         tma = is_tma(str(given.get("atom")))
-        return dumps(copies.tma_facts(given) if tma else copies.copy_facts(given)), FORMS[form]
+        return dumps(tiled_copy_facts.tma_facts(given) if tma else tiled_copy_facts.copy_facts(given)), FORMS[form]
     found, held, bench, look = _read(query)
     if form == "csv":
         made_of = _boxes_csv(found) if isinstance(found, TmaCopy) else _csv(found, held, bench, look)
@@ -58,16 +59,16 @@ def inline(query: Mapping[str, str]) -> str:
 
 
 def _read(query: Mapping[str, str]) -> tuple[TiledCopy | TmaCopy, SharedSide | None, Bench, dict[str, str]]:
-    given = copying.body(copying.asked_of(query))
+    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
     found: TiledCopy | TmaCopy
-    held, own = None, copied.LOOK
+    held, own = None, COPY_LOOK
     if is_tma(str(given.get("atom"))):
-        found = copies.tma_of(given)
-        bench, own = bulkbench.bench(found), bulkbench.look(found)
+        found = tiled_copy_facts.tma_of(given)
+        bench, own = tma_bench(found), tma_look(found)
     else:
-        found = copies.copy_of(given)
-        held, _ = copies.sides(found, given)
-        bench = copied.bench(found, held)
+        found = tiled_copy_facts.copy_of(given)
+        held, _ = tiled_copy_facts.sides(found, given)
+        bench = copy_bench(found, held)
     if query.get("side"):
         name = choice(query["side"], "side", [one.name for one in bench.maps])
         bench = replace(bench, maps=tuple(one for one in bench.maps if one.name == name))
