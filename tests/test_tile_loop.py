@@ -17,7 +17,7 @@ from lanescope.shared.storage import storage
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.loop import feed
 from lanescope.tiles.memory import shared_side
-from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.tiled_mma import tiled_mma
 from tests.client import Client
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"

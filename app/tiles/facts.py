@@ -14,7 +14,8 @@ from lanescope.reading import asked, keys, shown, table, text
 from lanescope.tiles import umma_code
 from lanescope.tiles.arguments import least_size
 from lanescope.tiles.chained import Chained, chained
-from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, closing_size, tiled_mma
+from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, closing_size
+from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import TiledUmma, is_umma
 
 MMA_FIELDS = ("atom", "atom_layout", "permutation", "tile", *umma_facts.UMMA)
