@@ -42,6 +42,7 @@ def attach() -> typer.Typer:
     from lanescope.app.tmem import verbs as tmem
 
     features = (chain, banks, memory, dump, capture, check, kernel, runs, read, tiles, layouts, idesc)
+    tiles.tiles_app.add_typer(layouts.tiles_app)
     for feature in (*features, tmem, scales, metadata):
         app.add_typer(feature.app)
     return app

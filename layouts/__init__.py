@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lanescope.tiles.bulk import tma_copy
     from lanescope.tiles.copy import tiled_copy
     from lanescope.tiles.loop import feed
-    from lanescope.tiles.mma import tiled_mma
+    from lanescope.tiles.tiled_mma import tiled_mma
     from lanescope.tiles.tv import tv
     from lanescope.triton.gluon import triton_layout
 
@@ -35,7 +35,7 @@ _HOMES = {
     "find": "ptx.catalog",
     "instructions": "ptx.catalog",
     "tiled_copy": "tiles.copy",
-    "tiled_mma": "tiles.mma",
+    "tiled_mma": "tiles.tiled_mma",
     "tma_copy": "tiles.bulk",
     "triton_layout": "triton.gluon",
     "tv": "tiles.tv",

@@ -12,7 +12,7 @@ import numpy as np
 
 from lanescope.app.hardware import planted
 from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES, TIMED
-from lanescope.capture.verify import Verified
+from lanescope.capture.report import Verified
 from lanescope.descriptor import causes
 
 FOLDER = Path(__file__).parent / "golden" / "captures"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.hardware import chained, generated, kernels, whole
+from lanescope.app.hardware import chained, generated, kernels, reference, whole
 from lanescope.app.hardware.device import WINDOW, Product
 from lanescope.app.hardware.reference import Reference
 from lanescope.product.plan import Plan
@@ -182,7 +182,7 @@ class Card:
         assert {name: array.tobytes() for name, array in given.items()} == {
             name: array.tobytes() for name, array in staged.memory.items()
         }
-        self._into(out, whole.simulate(Reference(), plan, staged))
+        self._into(out, reference.simulate(Reference(), plan, staged))
 
     def _into(self, out: Any, told: Any) -> None:
         assert out.shape == told.shape and not out.any()

@@ -15,8 +15,7 @@ from lanescope.app.cli import attach
 from lanescope.app.hardware.captures import EXAMPLES, MISTAKES
 from lanescope.capture.causes import causes
 from lanescope.capture.form import Capture
-from lanescope.capture.said import text
-from lanescope.capture.verify import Verified
+from lanescope.capture.report import Verified, text
 from lanescope.descriptor.matrix import Descriptor
 from tests.captured import verified
 from tests.test_capture_verify import BASE_A, BASE_B, at, loop, memory, record, spec, tile
@@ -34,7 +33,7 @@ STEPS: dict[str, Callable[[int], int]] = {  # the K whose word a step is given, 
 def test_one_wrong_step_along_k_is_one_cause(name: str, operand: str) -> None:
     """Each later step has a name of its own when it is looked at alone: it follows from the first."""
     made = loop(4, k=128, **{operand: STEPS[name]})
-    (cause,) = causes(made)
+    (cause,) = causes(made.steps)
     wrong = [step for step in made.steps for one in step.operands if one.name == operand and not one.ok]
     assert cause.operands == (operand,) and (cause.count, cause.total) == (len(wrong), 4)
     assert cause.first is wrong[0] and cause.code == next(o for o in wrong[0].operands if not o.ok).diagnoses[0].code
@@ -46,7 +45,7 @@ def test_one_wrong_step_along_k_is_one_cause(name: str, operand: str) -> None:
 
 def test_a_mistake_of_both_operands_is_one_line() -> None:
     made = loop(4, a=lambda s: 0, b=lambda s: 0)
-    (cause,) = causes(made)
+    (cause,) = causes(made.steps)
     assert cause.operands == ("a", "b") and set(cause.repairs) == {"a", "b"}
     lines = text(made, every=False).splitlines()
     assert lines[1].startswith("  A and B: 3 of 4 steps, first step 1 at k.cu:10. The K step is missing")
@@ -68,7 +67,7 @@ def test_two_mistakes_are_two_causes() -> None:
         for s in range(4)
     ]  # fmt: skip
     made: Verified = capture.verify(capture.write(Capture(tuple(records))))
-    assert {(one.operands, one.code, one.count) for one in causes(made)} == {
+    assert {(one.operands, one.code, one.count) for one in causes(made.steps)} == {
         (("a",), "k_step_missing", 3), (("b",), "tma_swizzle_enum", 4),
     }  # fmt: skip
 
@@ -82,8 +81,8 @@ def test_a_second_mistake_of_one_operand_is_not_folded() -> None:
     wrong = at(BASE_A).replace(sbo_encoded=8)
     records = [record(wrong, at(BASE_B, 16 * s), window) for s in range(4)]
     made = capture.verify(capture.write(Capture(tuple(records))))
-    assert len(causes(made)) == 2 and [one.count for one in causes(made)] == [4, 3]
-    assert causes(made)[1].code == "k_step_missing"
+    assert len(causes(made.steps)) == 2 and [one.count for one in causes(made.steps)] == [4, 3]
+    assert causes(made.steps)[1].code == "k_step_missing"
 
 
 def test_lines_of_their_own_are_causes_of_their_own() -> None:
@@ -91,7 +90,7 @@ def test_lines_of_their_own_are_causes_of_their_own() -> None:
     made = loop(4, k=128, b=lambda s: (0, 0, 32, 96)[s])
     records = [replace(step.record, line=20 + n) for n, step in enumerate(made.steps)]
     apart = capture.verify(capture.write(Capture(tuple(records))))
-    assert [(one.first.record.line, one.count) for one in causes(apart)] == [(21, 1), (23, 1)]
+    assert [(one.first.record.line, one.count) for one in causes(apart.steps)] == [(21, 1), (23, 1)]
 
 
 @pytest.mark.parametrize("step", [8, 32, 48])
@@ -100,7 +99,7 @@ def test_one_increment_that_is_wrong_in_every_call_is_one_cause(step: int) -> No
     made = loop(3, k=128, a=lambda s: step * s)
     records = [replace(one.record, line=20 + n) for n, one in enumerate(made.steps)]
     apart = capture.verify(capture.write(Capture(tuple(records))))
-    assert [(one.first.record.line, one.count, one.operands) for one in causes(apart)] == [(21, 2, ("a",))]
+    assert [(one.first.record.line, one.count, one.operands) for one in causes(apart.steps)] == [(21, 2, ("a",))]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
@@ -109,15 +108,15 @@ def test_a_planted_mistake_leads_with_its_cause(example: object, mistake: int) -
     """What an H200 recorded with one planted mistake: a line a cause, then D."""
     made = verified(example.name, mistake)  # type: ignore[attr-defined]
     named = example.mistakes[mistake - 1][1]  # type: ignore[attr-defined]
-    assert {one.code for one in causes(made)} == {named}
+    assert {one.code for one in causes(made.steps)} == {named}
     lines = text(made, every=False).splitlines()
-    assert len(lines) <= 4 and named in lines[1] and causes(made)[0].first.record.where in lines[1]
-    assert made.text.splitlines()[: 1 + len(causes(made))] == lines[: 1 + len(causes(made))]
+    assert len(lines) <= 4 and named in lines[1] and causes(made.steps)[0].first.record.where in lines[1]
+    assert made.text.splitlines()[: 1 + len(causes(made.steps))] == lines[: 1 + len(causes(made.steps))]
     told = facts(made)
     assert [(one.code, one.steps, one.operands) for one in told.causes] == [
-        (one.code, one.count, list(one.operands)) for one in causes(made)
+        (one.code, one.count, list(one.operands)) for one in causes(made.steps)
     ]
-    assert sum(len(one.repairs) for one in told.causes) == sum(len(one.repairs) for one in causes(made))
+    assert sum(len(one.repairs) for one in told.causes) == sum(len(one.repairs) for one in causes(made.steps))
 
 
 def test_the_command_leads_with_causes_and_shows_steps_when_asked(tmp_path: Path) -> None:
@@ -132,4 +131,4 @@ def test_the_command_leads_with_causes_and_shows_steps_when_asked(tmp_path: Path
 
 def test_a_right_capture_has_no_causes() -> None:
     made = loop(4)
-    assert causes(made) == () and text(made, every=False) == made.text and "✓ step" in text(made, every=False)
+    assert causes(made.steps) == () and text(made, every=False) == made.text and "✓ step" in text(made, every=False)

@@ -14,7 +14,7 @@ import pytest
 
 from lanescope import capture
 from lanescope.app.hardware import planted
-from lanescope.capture.verify import Verified
+from lanescope.capture.report import Verified
 from lanescope.errors import LayoutError
 from tests.captured import FOLDER
 

@@ -14,7 +14,7 @@ from lanescope import capture
 from lanescope.app.hardware import captures, planted
 from lanescope.app.hardware.captures import EXAMPLES
 from lanescope.capture.form import Capture
-from lanescope.capture.verify import Verified
+from lanescope.capture.report import Verified
 from tests import captured
 
 

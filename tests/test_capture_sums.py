@@ -17,7 +17,7 @@ from lanescope import capture, find
 from lanescope.capture import accumulated as sums
 from lanescope.capture import fills
 from lanescope.capture.form import Capture, Record
-from lanescope.capture.verify import Verified
+from lanescope.capture.report import Verified
 from lanescope.ptx.codec import encode
 from tests import captured
 from tests.test_capture_kernels import accumulated

@@ -30,7 +30,6 @@ from lanescope.app.hardware import (
     runs,
     scripts,
     verify,
-    whole,
 )
 from lanescope.app.hardware.device import Cuda
 from lanescope.descriptor.matrix import encode
@@ -103,7 +102,7 @@ def test_shared_memory_beyond_48_kib_is_asked_for(card: Card) -> None:
         plan(find(MMA)),
         plan(find("wmma.mma.row.col.m16n16k16.f32.f32")),
     ):
-        found = whole.run(cuda, made)
+        found = products.run_plan(cuda, made)
         assert found["agrees"] and "__global__" in found["source"]
     assert descriptors.run(cuda, find(WGMMA), encode(0x10000, 528, 1040, 0, "none"), "a", "K")["agrees"]
     far = [48 * 1024 + 128 * lane for lane in range(32)]

@@ -9,7 +9,7 @@ from functools import lru_cache
 import pytest
 
 from lanescope import find
-from lanescope.app.hardware import banks, captures, chained, descriptors, fragments, products, whole
+from lanescope.app.hardware import banks, captures, chained, descriptors, fragments, products
 from lanescope.app.hardware.device import Cuda, devices
 from lanescope.descriptor.matrix import encode
 from lanescope.errors import LayoutError
@@ -77,4 +77,4 @@ def test_whole_products(case: tuple[str, str, str, str]) -> None:
     chosen = made(case)
     if device().supports(chosen.instruction):
         pytest.skip(device().supports(chosen.instruction))
-    assert whole.run(device(), chosen)["agrees"]
+    assert products.run_plan(device(), chosen)["agrees"]

@@ -48,7 +48,9 @@ def loads(names: list[str], unwanted: str) -> str:
 
 
 def parts_of_features(*kinds: str) -> list[str]:
-    return [name_of(path) for path in MODULES if path.startswith("app/") and Path(path).stem in kinds]
+    return [
+        name_of(path) for path in MODULES if path.startswith("app/") and Path(path).stem.rpartition("_")[2] in kinds
+    ]
 
 
 def test_facts_and_pictures_load_no_server() -> None:

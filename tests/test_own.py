@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope import find
-from lanescope.app.hardware import own, products, runs
+from lanescope.app.hardware import own, product_inputs, products, runs
 from lanescope.app.hardware.reference import Reference
 from lanescope.cxx.formula import evaluate
 from lanescope.errors import LayoutError
@@ -186,7 +186,7 @@ def test_a_dense_matrix_is_compressed_and_told_back(found: Any) -> None:
     rng = np.random.default_rng(2)
     for selector in range(op.sparsity.selectors):
         columns = op.sparsity.dense_columns(
-            op.coords["col"], products.metadata(rng, op.sparsity, found.threads), selector
+            op.coords["col"], product_inputs.metadata(rng, op.sparsity, found.threads), selector
         )
         dense = np.zeros((op.row_count, op.dense_col_count), dtype=np.int64)
         dense[op.rows, columns] = rng.integers(0, 3, columns.shape)
@@ -243,9 +243,9 @@ def test_every_family_takes_matrices() -> None:
 
 def test_rounding_is_allowed_for_and_a_wrong_element_is_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(F16, a="i / 7.0", b="(row - col) / 3.0")["agrees"]
-    made = products.inputs(find(F16), data={"a": "i", "b": "i % 9"})
+    made = product_inputs.inputs(find(F16), data={"a": "i", "b": "i % 9"})
     assert (made.tolerance(find(F16)) == 0).all()  # whole and small: exact
-    rough = products.inputs(find(F16), data={"a": "i / 7.0", "b": "1"})
+    rough = product_inputs.inputs(find(F16), data={"a": "i / 7.0", "b": "1"})
     assert 0 < rough.tolerance(find(F16)).max() < 1e-2
     right = products.run_inputs
 

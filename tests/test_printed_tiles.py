@@ -13,7 +13,8 @@ import pytest
 from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.tiles.copy import TiledCopy, tiled_copy
-from lanescope.tiles.mma import TiledMMA, tiled_mma
+from lanescope.tiles.mma import TiledMMA
+from lanescope.tiles.tiled_mma import tiled_mma
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "oracle" / "cute_dsl.json").read_text())
 

@@ -12,7 +12,7 @@ from lanescope import reader
 from lanescope.cute.text import read_layout
 from lanescope.tiles import code, umma_code
 from lanescope.tiles.copy import TiledCopy, tiled_copy
-from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import tiled_umma
 
 MMAS: tuple[tuple[Any, ...], ...] = (

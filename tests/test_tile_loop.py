@@ -10,14 +10,14 @@ import pytest
 from lanescope import find
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.main import create_app
-from lanescope.app.tiles import looping, loops
+from lanescope.app.tiles import main_loop_facts, main_loop_page
 from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.loop import feed
 from lanescope.tiles.memory import shared_side
-from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.tiled_mma import tiled_mma
 from tests.client import Client
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"
@@ -124,14 +124,14 @@ def test_a_wgmma_reads_by_itself() -> None:
 )  # fmt: skip
 def test_what_a_loop_refuses(given: Any, field: str) -> None:
     with pytest.raises(LayoutError) as told:
-        loops.loop_facts(given)
+        main_loop_facts.loop_facts(given)
     assert told.value.field.startswith(field), told.value
 
 
 def test_the_presets_say_what_they_show() -> None:
     said = {}
-    for text, fields in looping.PRESETS.items():
-        context = looping.context(fields)
+    for text, fields in main_loop_page.PRESETS.items():
+        context = main_loop_page.context(fields)
         found = context["found"]
         said[text] = (found.verdict, found.wavefronts == found.ideal, [one[:60] for one in context["causes"]])
     assert said == {
@@ -165,10 +165,10 @@ def test_chain_and_banks_take_a_whole_loop() -> None:
 
 
 def test_all_of_k_is_its_tiles() -> None:
-    one, all_ = loops.loop_facts(dict(BODY)), loops.loop_facts({**BODY, "k": 1024})
+    one, all_ = main_loop_facts.loop_facts(dict(BODY)), main_loop_facts.loop_facts({**BODY, "k": 1024})
     assert one.whole is None and all_.whole is not None and all_.whole.tiles == 16
     assert (all_.whole.wavefronts, all_.whole.mma) == (16 * one.wavefronts, 16 * one.mma)
     assert [stage.count for stage in all_.whole.stages] == [16 * stage.count for stage in one.stages]
-    for answer in (loops.loop_facts, loops.loop_banks):
+    for answer in (main_loop_facts.loop_facts, main_loop_facts.loop_banks):
         with pytest.raises(LayoutError, match="k = 100 is not a multiple of the tile's K = 64"):
             answer({**BODY, "k": 100})

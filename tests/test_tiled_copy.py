@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
 from lanescope.tiles import memory
 from lanescope.tiles.copy import copy_atom, tiled_copy
-from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.tiled_mma import tiled_mma
 from tests.oracle import cutlass, tiled
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"

@@ -15,7 +15,8 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.tiles.atoms import atom
 from lanescope.tiles.chained import chained
-from lanescope.tiles.mma import TileOperand, closing_size, tiled_mma
+from lanescope.tiles.mma import TileOperand, closing_size
+from lanescope.tiles.tiled_mma import tiled_mma
 from tests.client import Client
 from tests.oracle import cutlass, tiled
 

@@ -11,21 +11,11 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from lanescope.app.tiles import (
-    bench,
-    bulkbench,
-    chains,
-    copied,
-    copies,
-    copying,
-    forms,
-    looping,
-    presets,
-    script,
-    state,
-)
+from lanescope.app.kit.maps import script
+from lanescope.app.kit.maps.bench import Held
+from lanescope.app.tiles import bench, chains, forms, main_loop_page, presets, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.facts import chain_facts, mma_of
-from lanescope.app.tiles.held import Held
+from lanescope.app.tiles.tiled_copy_maps import copy_bench, tma_bench
 from lanescope.reader import read
 from lanescope.tiles import bulkcode, shades
 from lanescope.tiles.bulk import is_tma
@@ -240,14 +230,14 @@ def test_the_chain_page_says_its_verdict(client: Client) -> None:
 # TiledCopy ------------------------------------------------------------------------------------------------------------
 
 
-BULK = [name for name, fields in copying.PRESETS.items() if is_tma(fields["atom"])]
+BULK = [name for name, fields in tiled_copy_page.PRESETS.items() if is_tma(fields["atom"])]
 
 
-@pytest.mark.parametrize("name", [name for name in copying.PRESETS if name not in BULK])
+@pytest.mark.parametrize("name", [name for name in tiled_copy_page.PRESETS if name not in BULK])
 def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
-    given = copying.body(copying.PRESETS[name])
-    made = copies.copy_of(given)
-    bench_ = copied.bench(made, copies.sides(made, given)[0])
+    given = tiled_copy_page.body(tiled_copy_page.PRESETS[name])
+    made = tiled_copy_facts.copy_of(given)
+    bench_ = copy_bench(made, tiled_copy_facts.sides(made, given)[0])
     for one in bench_.maps:
         told, held = script.data(one), getattr(made, one.name)
         cells = np.add.outer(np.array(told.first), np.array(told.steps))
@@ -270,7 +260,7 @@ def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
 
 def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
     said = {}
-    for text, href, _ in copying.presets(copying.FIELDS):
+    for text, href, _ in tiled_copy_page.presets(tiled_copy_page.FIELDS):
         page = client.get(href)
         assert page.status_code == 200, text
         assert next(unescape(one) for one in re.findall(r'aria-current="true">([^<]+)</a>', page.text)) == text
@@ -284,7 +274,9 @@ def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
         "4 bytes a thread, rows padded to 80 bytes": ["2-way bank conflicts"],
         "Transposed reads of global memory": ["32-way bank conflicts"],
     }
-    worst = unescape(client.get(copying.address(copying.PRESETS["ldmatrix.x4 of A, rows without a swizzle"])).text)
+    worst = unescape(
+        client.get(tiled_copy_page.address(tiled_copy_page.PRESETS["ldmatrix.x4 of A, rows without a swizzle"])).text
+    )
     assert "1024 wavefronts for the tile, 128 without conflicts" in worst
     link = re.search(r'href="([^"]*)">Apply the 128B swizzle', worst)
     assert link and "No bank conflicts" in client.get(link[1]).text
@@ -294,9 +286,9 @@ def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
 
 @pytest.mark.parametrize("name", BULK)
 def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, name: str) -> None:
-    fields = copying.PRESETS[name]
-    made = copies.tma_of(copying.body(fields))
-    bench_ = bulkbench.bench(made)
+    fields = tiled_copy_page.PRESETS[name]
+    made = tiled_copy_facts.tma_of(tiled_copy_page.body(fields))
+    bench_ = tma_bench(made)
     tile, shared = bench_.maps
     assert [one.cell.shape for one in bench_.maps] == [(made.tile[0] * made.tile[1] // 8, 8)] * 2
     base = int(made.address.min()) // 128 * 128
@@ -307,7 +299,7 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, n
             assert shared.told["r"].flat[there] == row and shared.told["c"].flat[there] == col
             for colour in bench_.colours:
                 assert tile.of_cells[colour].numbers[row, col] == shared.of_cells[colour].numbers.flat[there]
-    page = unescape(client.get(copying.address(fields)).text)
+    page = unescape(client.get(tiled_copy_page.address(fields)).text)
     assert ("TMA cannot copy this tile" in page) == bool(made.rules)
     assert all(rule.code in page and rule.message in page for rule in made.rules)
     if made.rules:
@@ -321,7 +313,7 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, n
     scope: dict[str, Any] = {}
     exec(page[page.index("from lanescope import tma_copy") : page.index("made.address  #")], scope)
     assert np.array_equal(scope["made"].address, made.address) and scope["made"].multicast == made.multicast
-    picture = client.get(copying.address(fields).replace("/tiles/copy?", "/tiles/copy.csv?")).text.splitlines()
+    picture = client.get(tiled_copy_page.address(fields).replace("/tiles/copy?", "/tiles/copy.csv?")).text.splitlines()
     assert len(picture) == 1 + made.address.size
     assert picture[1 + made.tile[1]].split(",")[:5] == ["1", "0", *map(str, (made.number[1, 0], made.cta[1, 0],
                                                                              made.address[1, 0]))]  # fmt: skip
@@ -330,9 +322,11 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, n
 def test_a_tiled_copy_is_shown_from_its_print(client: Client) -> None:
     """layout_tv over tiler_mn, as print shows a TiledCopy: the same page as of the TiledMMA's operand."""
     tv = "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))"
-    given = {"atom": copying.LDSM, "tile": "64x64", "layout_tv": tv, "tiler_mn": "(32,16)"}
-    made = copies.copy_of(copying.body({**copying.EMPTY, **given}))
-    other = copies.copy_of(copying.body({**copying.PRESETS["ldmatrix.x4 of A, 128B swizzle"], "stored": "none"}))
+    given = {"atom": tiled_copy_page.LDSM, "tile": "64x64", "layout_tv": tv, "tiler_mn": "(32,16)"}
+    made = tiled_copy_facts.copy_of(tiled_copy_page.body({**tiled_copy_page.EMPTY, **given}))
+    other = tiled_copy_facts.copy_of(
+        tiled_copy_page.body({**tiled_copy_page.PRESETS["ldmatrix.x4 of A, 128B swizzle"], "stored": "none"})
+    )
     assert np.array_equal(made.source.rows, other.source.rows)
     page = unescape(client.get("/tiles/copy", params=given).text)
     assert "make_tiled_copy_impl" in page and f'value="{tv}"' in page
@@ -365,9 +359,9 @@ def test_every_form_of_a_copys_picture(client: Client) -> None:
     """Each form has the maps and the banks of the engine; what a picture draws is what the page draws."""
     query = {"atom": "cp.async", "bits": "128", "tile": "16x64", "thr_layout": "(4,8):(8,1)", "val_layout": "(1,8)",
              "stored": "rows", "pitch_bytes": "128", "swizzle": "128B"}  # fmt: skip
-    given = copying.body(copying.asked_of(query))
-    made = copies.copy_of(given)
-    held, _ = copies.sides(made, given)
+    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
+    made = tiled_copy_facts.copy_of(given)
+    held, _ = tiled_copy_facts.sides(made, given)
     assert held
     head, *lines = client.get("/tiles/copy.csv", params=query).text.splitlines()
     assert head == "side,thread,warp,lane,value,access,row,col,byte,bank"
@@ -418,7 +412,7 @@ def test_options_of_those_pictures_that_do_not_fit(client: Client, path: str, fi
 
 def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: Client) -> None:
     """The same wavefronts: those of a stage are those of its TiledCopy, whatever fields the loop was asked with."""
-    for text, href, _ in looping.presets(looping.FIELDS):
+    for text, href, _ in main_loop_page.presets(main_loop_page.FIELDS):
         answer = client.get(href)
         found = r'href="(/tiles/copy[^"]*)">([\w.]+)\s*</a></td>\s*<td[^>]*>. (\d+)'
         rows = re.findall(found, answer.text)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanescope import tma_copy
-from lanescope.app.tiles import copies
+from lanescope.app.tiles import tiled_copy_facts
 from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
@@ -78,7 +78,7 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
     tile = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile", "base": 128}
     made = tma_copy(LOAD, tile=(64, 64), where=storage(tile, 16, "K"))
     assert made.wrong == 4096 and made.first == (0, 0)
-    told = copies.tma_facts({
+    told = tiled_copy_facts.tma_facts({
         "atom": SHARED, "tile": [128, 64], "multicast": 2,
         "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"},
     })  # fmt: skip

@@ -19,7 +19,7 @@ from lanescope.ptx.table.umma_atoms import OPERATIONS, ROWS
 from lanescope.reader import umma as spelled
 from lanescope.tiles import umma_code
 from lanescope.tiles.chained import chained
-from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.umma import TiledUmma, tiled_umma
 from tests.client import Client
 from tests.command import lanescope

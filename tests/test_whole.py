@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lanescope import find
-from lanescope.app.hardware import runs, whole
+from lanescope.app.hardware import products, runs
 from lanescope.app.hardware.device import Product
 from lanescope.app.hardware.reference import Reference
 from lanescope.app.kit.ran import ran_mma
@@ -26,7 +26,7 @@ from tests.test_kernel import CASES, F16, WORKED, made
 
 def test_every_program_has_a_simulation_that_agrees() -> None:
     for case in CASES:
-        found = whole.run(Reference(), made(case))
+        found = products.run_plan(Reference(), made(case))
         assert found["agrees"] and found["compared"] >= 64, case
 
 
@@ -55,11 +55,11 @@ def test_a_wrong_descriptor_gives_a_wrong_product(a: str, b: str, side: str, wor
     """The run executes the word it is given, and only that word differs from the run that agrees."""
     given = {"a": a, "b": b}
     wrong = {**given, side: f"{given[side]},descriptor={word}"}
-    right = whole.run(Reference(), plan(find(F16), *given.values()))
-    found = whole.run(Reference(), plan(find(F16), *wrong.values()))
+    right = products.run_plan(Reference(), plan(find(F16), *given.values()))
+    found = products.run_plan(Reference(), plan(find(F16), *wrong.values()))
     assert right["agrees"] and not found["agrees"] and found["descriptors"][side] == [word]
     same = {**given, side: f"{given[side]},descriptor={right['descriptors'][side][0]}"}
-    assert whole.run(Reference(), plan(find(F16), *same.values()))["agrees"]
+    assert products.run_plan(Reference(), plan(find(F16), *same.values()))["agrees"]
 
 
 def test_a_device_with_another_rule_is_found() -> None:
@@ -79,8 +79,8 @@ def test_a_device_with_another_rule_is_found() -> None:
             return super().product(replace(job, immediates={**job.immediates, "imm_scale_b": "1"}))
 
     chosen = plan(find(F16), "major=MN,swizzle=32B", "scale=-1,base=65536")
-    assert whole.run(Reference(), chosen)["agrees"]
-    assert not whole.run(Exchanged(), chosen)["agrees"] and not whole.run(Unsigned(), chosen)["agrees"]
+    assert products.run_plan(Reference(), chosen)["agrees"]
+    assert not products.run_plan(Exchanged(), chosen)["agrees"] and not products.run_plan(Unsigned(), chosen)["agrees"]
 
 
 @pytest.mark.parametrize(

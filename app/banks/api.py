@@ -10,8 +10,8 @@ from lanescope.app.banks.facts import BankCost, Solved
 from lanescope.app.banks.schemas import BanksBody, SolveBody
 from lanescope.app.kit.api import ApiRoute, Given, takes
 from lanescope.app.kit.wire import json_body
-from lanescope.app.tiles import loops
-from lanescope.app.tiles.loops import LoopBanks
+from lanescope.app.tiles import main_loop_facts
+from lanescope.app.tiles.main_loop_facts import LoopBanks
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
@@ -22,7 +22,7 @@ def banks_api(given: Given) -> Response:
     128B or B,M,S) is applied to them. With tiled_mma what a whole main loop pays, its body as of POST /tiles/loop.
     """
     if "tiled_mma" in given:
-        return json_body(loops.loop_banks(given))
+        return json_body(main_loop_facts.loop_banks(given))
     return json_body(facts.bank_facts(given))
 
 

@@ -95,7 +95,7 @@ def _solved(solved: Solved) -> Iterator[str]:
 
 
 def _loop(file: str, as_json: bool) -> None:
-    from lanescope.app.tiles import loops
+    from lanescope.app.tiles import main_loop_facts
 
-    found = loops.loop_banks(json_of(file))
-    answer(found, loops.bank_lines, as_json, found.free)
+    found = main_loop_facts.loop_banks(json_of(file))
+    answer(found, main_loop_facts.bank_lines, as_json, found.free)

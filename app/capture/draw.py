@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lanescope.capture.verify import Picture
+from lanescope.capture.verdict import Picture
 from lanescope.render import reads
 from lanescope.render.palette import RIGHT, WRONG
 from lanescope.render.svg import status_legend, svg

@@ -17,8 +17,8 @@ from lanescope.app.kit.names import Word64
 from lanescope.app.memory import descriptors as memory
 from lanescope.bits import hex_word
 from lanescope.capture.causes import Cause, causes
-from lanescope.capture.said import summary
-from lanescope.capture.verify import Operand, Verified, Wrong
+from lanescope.capture.report import Verified, summary
+from lanescope.capture.verdict import Operand, Wrong
 from lanescope.dump import npy
 from lanescope.errors import LayoutError
 from lanescope.reading import keys
@@ -231,7 +231,7 @@ def facts(told: Verified) -> CaptureVerified:
         against=told.source,  # type: ignore[arg-type]
         records=told.records,
         dropped=told.dropped,
-        causes=[_cause(one) for one in causes(told)],
+        causes=[_cause(one) for one in causes(told.steps)],
         first_wrong=next((n for n, step in enumerate(told.steps) if not step.ok), None),
         steps=[
             RecordedStep(

@@ -18,8 +18,8 @@ from lanescope.app.kit.api import OffLoop
 from lanescope.app.kit.page import page
 from lanescope.app.kit.work import off_loop
 from lanescope.app.memory.storage import USED
-from lanescope.capture.said import accumulators, begins, state, wrong_element
-from lanescope.capture.verify import Operand, Verdict
+from lanescope.capture.report import accumulators, begins, state, wrong_element
+from lanescope.capture.verdict import Operand, Verdict
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
 from lanescope.reading import shown

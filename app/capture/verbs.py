@@ -48,7 +48,7 @@ def capture_verify(
     """
     from lanescope.app.capture import forms
     from lanescope.capture.form import HEADER_BYTES, MOST_FILE, MOST_RECORDS, extent
-    from lanescope.capture.said import text
+    from lanescope.capture.report import text
     from lanescope.errors import LayoutError
 
     if len(files) > 2:

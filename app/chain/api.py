@@ -10,8 +10,8 @@ from lanescope.app.chain.facts import ChainVerdict
 from lanescope.app.chain.schemas import ChainBody
 from lanescope.app.kit.api import ApiRoute, Given, takes
 from lanescope.app.kit.wire import json_body
-from lanescope.app.tiles import loops
-from lanescope.app.tiles.loops import LoopFacts
+from lanescope.app.tiles import main_loop_facts
+from lanescope.app.tiles.main_loop_facts import LoopFacts
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
@@ -24,5 +24,5 @@ def chain_api(given: Given) -> Response:
     operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
     whole main loop, as POST /tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
     if "tiled_mma" in given:
-        return json_body(loops.loop_facts(given))
+        return json_body(main_loop_facts.loop_facts(given))
     return json_body(chains.chain_facts(chains.chain_of(given)))

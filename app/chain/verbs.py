@@ -63,7 +63,7 @@ def chain(
 
 
 def _loop(file: str, as_json: bool) -> None:
-    from lanescope.app.tiles import loops
+    from lanescope.app.tiles import main_loop_facts
 
-    found = loops.loop_facts(json_of(file))
-    answer(found, loops.lines, as_json, found.verdict == "match")
+    found = main_loop_facts.loop_facts(json_of(file))
+    answer(found, main_loop_facts.lines, as_json, found.verdict == "match")

@@ -28,7 +28,7 @@ from lanescope.app.memory import facts as memory
 from lanescope.app.memory.tiles import LABELLED, look_of, tile_figure
 from lanescope.app.read import reading
 from lanescope.app.scales.forms import figure as scale_way
-from lanescope.app.tiles import chains, copyfigure, loopfigure
+from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
 from lanescope.app.tmem.forms import figure as tensor_memory
 from lanescope.errors import LayoutError
@@ -48,7 +48,12 @@ KINDS = {  # what readers' kinds are called
     "triton": "a Triton layout", "topic": "a page", "unknown": "nothing that is known",
 }  # fmt: skip
 LAYOUTS = {"triton": triton.figure, "tv": tv.figure}
-TILES = {"mma": whole_tiles.inline, "mma/chain": chains.inline, "copy": copyfigure.inline, "loop": loopfigure.inline}
+TILES = {
+    "mma": whole_tiles.inline,
+    "mma/chain": chains.inline,
+    "copy": tiled_copy_figure.inline,
+    "loop": main_loop_figure.inline,
+}
 
 
 @cache

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lanescope.app.hardware import kernels, numbers
 from lanescope.app.hardware.device import WINDOW, Device, Product
+from lanescope.app.hardware.product_inputs import shared_image
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.errors import LayoutError
@@ -204,8 +205,6 @@ def _shown(i: Instruction, shift: int, stored: int) -> Array:
 
 def _overlay(i: Instruction, matrices: list[Array], at: int) -> tuple[Tile, Array]:
     """(the tile at absolute byte `at`, its bytes as words [shift, words]): B K-major without a swizzle."""
-    from lanescope.app.hardware.products import shared_image
-
     images = np.stack([shared_image(i, None, matrix)[0] for matrix in matrices])
     bits = i.operand("a").element.bits
     size = max(bits // 8, 1)

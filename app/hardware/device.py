@@ -10,12 +10,13 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.hardware import kernels
+from lanescope.app.hardware.whole import Staged, d_memory
 from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.errors import LayoutError
 from lanescope.product.plan import Plan
@@ -23,9 +24,6 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.render import kernel_device
 from lanescope.render.kernel_host import DEFAULT_SHARED
 from lanescope.shared.banks import Access
-
-if TYPE_CHECKING:
-    from lanescope.app.hardware.whole import Staged
 
 Array = NDArray[Any]
 WINDOW = SHARED_BEGIN
@@ -194,8 +192,6 @@ class Cuda:
         return self._fetch(out), source
 
     def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
-        from lanescope.app.hardware.whole import d_memory
-
         cupy = self.cupy
         source = kernel_device.device(plan, 'extern "C" ').replace(f" {kernel_device.NAME}(", " k(")
         kernel = self._kernel(source)

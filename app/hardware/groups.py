@@ -8,7 +8,7 @@ from lanescope.app.hardware import numbers
 from lanescope.app.hardware.device import Device, Product
 from lanescope.app.hardware.measured import Measured, agreed, bits_of, codes_of, ones_seen, packed, zeros
 from lanescope.app.hardware.met import fixed
-from lanescope.app.hardware.products import shared_image
+from lanescope.app.hardware.product_inputs import shared_image
 from lanescope.ptx.instruction import Instruction
 
 

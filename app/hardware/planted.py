@@ -19,7 +19,7 @@ from lanescope import capture
 from lanescope.app.hardware import captures
 from lanescope.app.hardware.captures import MISTAKES, Example
 from lanescope.app.hardware.device import Array, Device
-from lanescope.capture.verify import Verified
+from lanescope.capture.report import Verified
 from lanescope.errors import LayoutError
 
 Files = Mapping[str, bytes]  # file name → bytes, as one run of all examples wrote them

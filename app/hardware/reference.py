@@ -8,22 +8,21 @@ about them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import numbers
-from lanescope.app.hardware.device import WINDOW, Product
+from lanescope.app.hardware import numbers, product_inputs, whole
+from lanescope.app.hardware.device import WINDOW, Device, Product
 from lanescope.app.hardware.kernels import MOVE_WORDS
+from lanescope.app.hardware.whole import Staged
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
-from lanescope.product.plan import Plan
-from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.product.plan import Described, Matrix, Plan, Rows, Side
+from lanescope.ptx.instruction import Feed, Instruction, Operand
+from lanescope.render import kernel_device
 from lanescope.shared.banks import BANKS, Access, check
-
-if TYPE_CHECKING:
-    from lanescope.app.hardware.whole import Staged
 
 Array = NDArray[Any]
 SOURCE = "NumPy simulation: app/hardware/reference.py\n"
@@ -63,8 +62,6 @@ class Reference:
         return numbers.pack(d, bits)[..., : job.kept], SOURCE
 
     def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
-        from lanescope.app.hardware.whole import simulate
-
         return simulate(self, plan, staged), SOURCE
 
     def _left(self, job: Product) -> Array:
@@ -229,3 +226,74 @@ def _multiply(i: Instruction, a: Array, b: Array) -> Array:
             out = ones_a + ones_b - 2 * out
         parts.append(out)
     return np.stack(parts, -1) if a.shape[-1] > 1 else parts[0]
+
+
+# whole products -------------------------------------------------------------------------------------------------------
+
+
+def simulate(device: Device, plan: Plan, staged: Staged) -> Array:
+    """D's memory, every instruction by the NumPy reference."""
+    i = plan.instruction
+    shared = whole.image(plan, staged).view(np.uint32)[None]
+    if i.family.feed is Feed.LOADS:
+        return _wmma(device, plan, staged, shared)
+    c = i.operands.get("c", i.operands["d"])
+    start = staged.inputs.c if plan.accumulate else 0 * staged.inputs.c
+    registers: dict[str, Array] = {"c": product_inputs.pack(c, start)[None]}
+    for name, codes in staged.inputs.scales.items():
+        registers[f"{name}_data"] = product_inputs.scale_words(i, name, codes)[None]
+    immediates = {name: str(value) for name, value in plan.immediates.items()}
+    out = registers["c"]
+    for step in range(plan.steps):
+        registers["c"] = out
+        if i.operands["a"].sparsity:
+            registers["e"] = staged.inputs.metadata[step][None]
+        descriptors = {
+            f"{s.letter}_desc": s.descriptor(step).word for s in (plan.a, plan.b) if isinstance(s, Described)
+        }
+        if not i.family.by_descriptor:
+            registers |= {side.letter: _load(plan, side, staged, shared) for side in (plan.a, plan.b)}
+        elif plan.a_from == "registers":
+            op = i.operands["a"]
+            part = staged.inputs.stored_a[:, :, step * op.col_count : (step + 1) * op.col_count]
+            registers["a"] = product_inputs.pack(op, part)[None]
+        job = Product(
+            i, plan.a_from, registers, descriptors, shared if i.family.by_descriptor else None, immediates=immediates
+        )
+        out = device.product(job)[0][0]
+    bits, _ = numbers.unpack(i.operands["d"], out[0])
+    matrix = np.moveaxis(bits, -1, 0) if bits.ndim == 3 else bits[None]
+    return matrix.astype(whole.d_memory(plan).dtype)
+
+
+def _load(plan: Plan, side: Side, staged: Staged, shared: Array) -> Array:
+    """A warp's registers of one operand from shared memory, [1, lane, register]: by ldmatrix's rows, or an element at a
+    time.
+    """
+    op = plan.instruction.operands[side.letter]
+    if isinstance(side, Rows) and side.chain:
+        at, size = side.chain.read.reshape(op.threads, op.registers, -1), side.chain.want.granule_bits  # bit addresses
+        granules = shared.view(np.uint8)[0][at >> 3].astype(np.uint32) >> (at & 7).astype(np.uint32) & np.uint32(
+            (1 << size) - 1
+        )
+        shifts = size * np.arange(at.shape[2], dtype=np.uint32)
+        registers: Array = np.bitwise_or.reduce(granules << shifts, axis=2)[None].astype(np.uint32)
+        return registers
+    matrix = staged.inputs.stored_a if side.letter == "a" else staged.inputs.b
+    return product_inputs.pack(op, matrix)[None]
+
+
+def _wmma(device: Device, plan: Plan, staged: Staged, shared: Array) -> Array:
+    i, moves = plan.instruction, kernel_device.accesses(plan)
+    registers: dict[str, Array] = {}
+    memory = shared.view(np.uint8)
+    for side in (plan.a, plan.b):
+        assert isinstance(side, Matrix)
+        part = memory[:, side.base : side.end]
+        registers[side.letter] = device.load_store(moves[side.letter], part, part.shape[1], side.ldm)[0]
+    c = staged.memory["C"].view(np.uint8).reshape(1, -1)
+    registers["c"] = device.load_store(moves["c"], c, c.shape[1], plan.d_ldm)[0]
+    raw = device.product(Product(i, "registers", registers))[0][0]
+    out = whole.d_memory(plan)
+    stored = device.load_store(moves["d"], raw, out.nbytes, plan.d_ldm)[0]
+    return np.ascontiguousarray(stored).view(out.dtype).reshape(out.shape)

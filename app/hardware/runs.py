@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lanescope.app.hardware import banks, descriptors, fragments, own, products, whole
+from lanescope.app.hardware import banks, descriptors, fragments, own, product_inputs, products, whole
 from lanescope.app.hardware.device import Device
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor
@@ -112,7 +112,7 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
     forms = instruction.family.forms
     a_from, seed = (
         choice(given.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
-        number(given.get("seed", products.SEED), "seed", 0, 2**63 - 1),
+        number(given.get("seed", product_inputs.SEED), "seed", 0, 2**63 - 1),
     )
     if not set(SIDES) & set(given):
         return {"a_from": a_from, "seed": seed} | _check_data(given, instruction, None)
@@ -130,7 +130,7 @@ def _check_data(given: Mapping[str, Any], instruction: Instruction, made: Plan |
     if not checked:
         return {}
     try:
-        whole.inputs(made, 0, checked) if made else products.inputs(instruction, data=checked)
+        whole.inputs(made, 0, checked) if made else product_inputs.inputs(instruction, data=checked)
     except LayoutError as error:
         raise error.at("data") from None
     return {"data": checked}
@@ -196,7 +196,9 @@ def run(device: Device, request: Json) -> Json:
 def _mma(device: Device, i: Instruction, request: Json) -> Json:
     """One instruction over registers and plain tiles, or a whole product stored as the request says."""
     if SIDES[0] in request:
-        return whole.run(device, plan(i, *(request[side] for side in SIDES)), request["seed"], request.get("data"))
+        return products.run_plan(
+            device, plan(i, *(request[side] for side in SIDES)), request["seed"], request.get("data")
+        )
     return products.run(device, i, request["a_from"], request["seed"], request.get("data"))
 
 

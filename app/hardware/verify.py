@@ -22,6 +22,7 @@ from lanescope.app.hardware import (
     generated,
     kernels,
     planted,
+    product_inputs,
     products,
     scripts,
     tensor,
@@ -115,7 +116,7 @@ def named(text: str, number: int) -> str:
 
 def sample(todo: list[Job]) -> list[Job]:
     """One variant of every row of the tables, in every form of it; the same ones in every run."""
-    choose = random.Random(products.SEED)
+    choose = random.Random(product_inputs.SEED)
     rows: dict[tuple[int, str], list[Job]] = {}
     for job in todo:
         rows.setdefault((id(job.instruction.family), job.form), []).append(job)
@@ -195,7 +196,7 @@ def verify_descriptors(device: Device, per_kind: int = 0) -> dict[str, dict[str,
     """Random descriptors of every swizzle mode, by instruction, operand and major: how many of how many maps agree."""
     runs = per_kind or DESCRIPTOR_RUNS
     out: dict[str, dict[str, Any]] = {}
-    rng = np.random.default_rng(products.SEED)
+    rng = np.random.default_rng(product_inputs.SEED)
     cases = [
         ("wgmma.mma_async.m64n64k16.f32.f16.f16", ("K", "MN")),
         ("wgmma.mma_async.m64n128k16.f32.bf16.bf16", ("K", "MN")), ("wgmma.mma_async.m64n32k32.s32.u8.u8", ("K",)),
@@ -234,7 +235,7 @@ def verify_descriptors(device: Device, per_kind: int = 0) -> dict[str, dict[str,
 def verify_banks(device: Cuda, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Strided, equal and random lane addresses of every access: how many of how many counts agree."""
     out: dict[str, dict[str, Any]] = {}
-    rng = np.random.default_rng(products.SEED)
+    rng = np.random.default_rng(product_inputs.SEED)
     for name, row in ACCESSES.items():
         if "matrix" in name and float(device.info()["compute_capability"]) < (9.0 if name.startswith("st") else 7.5):
             continue

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
+from lanescope.cute.layout import LONGEST
 from lanescope.reading import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -19,6 +20,7 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
+CuteText = Annotated[str, Field(max_length=LONGEST)]
 PtxText = TypeAliasType(
     "PtxText",
     Annotated[

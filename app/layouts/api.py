@@ -1,5 +1,5 @@
-"""GET /cute, POST /layouts/triton/convert and /layouts/triton/feeds; pictures at /cute.{form}, /layouts/tv.{form} and
-/layouts/triton.{form}.
+"""POST /layouts/tv, /layouts/triton, /layouts/triton/convert and /layouts/triton/feeds, GET /cute; pictures at
+/cute.{form}, /layouts/tv.{form} and /layouts/triton.{form}.
 """
 
 from __future__ import annotations
@@ -13,14 +13,32 @@ from lanescope.app.kit.api import ApiRoute, Given, drawn, part, query, takes, te
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import servable
 from lanescope.app.kit.wire import json_body, picture
-from lanescope.app.layouts import pictures
-from lanescope.app.layouts.facts import ConversionFacts, CuteFacts, FeedsFacts, convert_facts, cute_facts, feeds_facts
-from lanescope.app.layouts.schemas import ConvertBody
-from lanescope.app.tiles.facts import TritonFacts, TvFacts
-from lanescope.app.tiles.schemas import TritonBody
+from lanescope.app.layouts import facts, pictures
+from lanescope.app.layouts.facts import ConversionFacts, CuteFacts, FeedsFacts, TritonFacts, TvFacts
+from lanescope.app.layouts.schemas import ConvertBody, TritonBody, TvBody
 
 API = "/api/v1"
 router = APIRouter(route_class=ApiRoute)
+
+
+@router.post(
+    API + "/layouts/tv", responses={200: {"model": TvFacts}}, tags=["v1"], openapi_extra=takes("TvBody", TvBody)
+)
+def tv_api(given: Given) -> Response:
+    """Any thread-value layout over a tile of rows × columns, the row running fastest."""
+    return json_body(facts.tv_facts(facts.tv_of(given)))
+
+
+@router.post(
+    API + "/layouts/triton",
+    responses={200: {"model": TritonFacts}},
+    tags=["v1"],
+    openapi_extra=takes("TritonBody", TritonBody),
+)
+def triton_api(given: Given) -> Response:
+    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
+    layout, and the coordinates of every thread and register or the offset of every element."""
+    return json_body(facts.triton_facts(facts.triton_of(given)))
 
 
 @router.get(API + "/cute", tags=["v1"], responses={200: {"model": CuteFacts}})
@@ -32,7 +50,7 @@ def cute_api(
 ) -> Response:
     """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
     result. What is not admissible is refused with CuTe's condition and what would do."""
-    return json_body(cute_facts(expression))
+    return json_body(facts.cute_facts(expression))
 
 
 @router.post(
@@ -42,7 +60,7 @@ def cute_api(
 def convert_api(given: Given) -> Response:
     """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
     through shared memory, and what that trip costs in banks."""
-    return json_body(convert_facts(given))
+    return json_body(facts.convert_facts(given))
 
 
 @router.post(
@@ -53,7 +71,7 @@ def convert_api(given: Given) -> Response:
 )
 def feeds_api(given: Given) -> Response:
     """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
-    return json_body(feeds_facts(given))
+    return json_body(facts.feeds_facts(given))
 
 
 # pictures -------------------------------------------------------------------------------------------------------------

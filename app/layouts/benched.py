@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.maps import stage
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, Bench, Held, OfCells, banked
+from lanescope.app.kit.maps.script import page_data
 from lanescope.app.layouts.drawn import WORDS, moves
-from lanescope.app.tiles import stage
-from lanescope.app.tiles.copied import BANK_BYTES, BANKS, banked
-from lanescope.app.tiles.held import Bench, Held, OfCells
-from lanescope.app.tiles.script import page_data
 from lanescope.render.sheet import Sheet, categories
 from lanescope.render.tensor import TensorSheet
 from lanescope.tiles.convert import Conversion

@@ -1,5 +1,5 @@
-"""CuTe's algebra, conversions of Triton's layouts and what a layout feeds, as the API, the pages and the command line
-say them. No framework.
+"""CuTe's algebra, thread-value layouts, Triton's layouts, their conversions and what they feed, as the API, the pages
+and the command line say them. No framework.
 """
 
 from __future__ import annotations
@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
+import numpy as np
+
+from lanescope.app.kit.fact import ByThread, Integers, Json, Numbers, Reals, Says, fact, sometimes
 from lanescope.cute import calls as cutecalls
 from lanescope.cute import tuples
 from lanescope.cute.calls import Step
@@ -16,7 +18,9 @@ from lanescope.errors import LayoutError
 from lanescope.reading import asked, keys, shown, text
 from lanescope.tiles.convert import Access, Conversion, converted
 from lanescope.tiles.feeds import Fed, fed
+from lanescope.tiles.tv import TV, tv
 from lanescope.triton.gluon import TritonLayout, triton_layout
+from lanescope.triton.linear import from_cute
 
 MOST_INDICES = 1 << 12
 
@@ -96,9 +100,151 @@ def layout_facts(value: Any) -> CuteLayoutFacts | None:
     )  # fmt: skip
 
 
+# thread-value layouts -------------------------------------------------------------------------------------------------
+
+
+@fact
+class TvFacts:
+    """A thread-value layout over a tile."""
+
+    cute: str
+    threads: int
+    values: int
+    row: ByThread
+    col: ByThread
+    copies: Annotated[int, Says("How many (thread, value) pairs hold the element that most do.")]
+    covered: Annotated[int, Says("Elements of the tile that some thread holds.")]
+    linear_layout: Annotated[
+        dict[str, list[list[int]]] | None,
+        Says("Triton's bases of register, lane and warp over (row, column); null where the layout is not linear."),
+    ]
+    why: Annotated[str | None, Says("Why it is not linear.")] = sometimes()
+    elements: Annotated[int, Says("Elements of the tile.")]
+
+
+def tv_of(given: Json) -> TV:
+    """The layout of a request; LayoutError names the wrong field."""
+    keys(given, ("cute", "tile"))
+    tile = given.get("tile")
+    if not isinstance(tile, list):
+        why = "missing" if tile is None else shown(tile)
+        raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
+    return tv(text(given.get("cute"), "cute"), tile)
+
+
+def tv_facts(found: TV) -> TvFacts:
+    """POST /layouts/tv."""
+    bases, why = None, None
+    try:
+        bases = from_cute(found.layout, (found.row_count, found.col_count)).bases_of()
+    except LayoutError as error:
+        why = error.message
+    return TvFacts(
+        linear_layout=bases,
+        why=why,
+        cute=str(found.layout),
+        threads=found.threads,
+        values=found.values,
+        row=found.rows,
+        col=found.cols,
+        copies=found.copies,
+        covered=found.covered,
+        elements=found.row_count * found.col_count,
+    )
+
+
 # Triton's layouts -----------------------------------------------------------------------------------------------------
 
 TEXT = 1 << 16
+
+
+@fact
+class TritonFacts:
+    """A layout of Triton or Gluon over a tensor: of threads, of shared memory or of tensor memory."""
+
+    text: Annotated[str, Says("The layout as Triton prints it.")]
+    kind: Annotated[str, Says(examples=("blocked", "nvidia_mma", "swizzled_shared"))]
+    shape: list[int]
+    element_bits: int
+    threads: Annotated[int | None, Says("Of all blocks of the cluster.")] = sometimes()
+    warps: Annotated[int | None, Says("Of one block.")] = sometimes()
+    blocks: int
+    registers: Annotated[int | None, Says("Elements that a thread holds, copies among them.")] = sometimes()
+    copies: Annotated[int | None, Says("How many (thread, register) pairs hold each element.")] = sometimes()
+    coords: Annotated[Numbers | None, Integers(3, "[axis][thread][register]")] = sometimes()
+    buffers: Annotated[
+        int | None,
+        Says(
+            "Of a memdesc of one size more than its layout: how many, one behind another; the bases are those of one."
+        ),
+    ] = sometimes()
+    offset: Annotated[
+        Numbers | None,
+        Reals(
+            (1, 2, 3, 4, 5, 6, 7, 8),
+            "[row][column], an axis an axis of the tensor: where shared memory has it, in elements.",
+        ),
+    ] = sometimes()
+    lane: Annotated[
+        Numbers | None, Integers(2, "[row][column]: the lane of tensor memory that has it; of copies the first.")
+    ] = sometimes()
+    column: Annotated[Numbers | None, Integers(2, "[row][column]: the 32-bit column that has it.")] = sometimes()
+    bit: Annotated[Numbers | None, Integers(2, "[row][column]: where it begins in that column.")] = sometimes()
+    columns: Annotated[int | None, Says("32-bit columns of tensor memory that a block takes.")] = sometimes()
+    linear_layout: Annotated[
+        dict[str, list[list[int]]],
+        Says(
+            "A basis a bit, lowest first: of register, lane, warp and block; of offset and block; of row (lane), col"
+            " (column of elements) and block."
+        ),
+    ]
+    cute: Annotated[
+        str | None,
+        Says(
+            "The same as CuTe writes it, the first axis fastest: (thread, value), (offset, block) or (lane, column) →"
+            " element; null where bits are XORed or padding is added."
+        ),
+    ]
+
+
+def triton_of(given: Json) -> TritonLayout:
+    """The layout of a request; LayoutError names the wrong field."""
+    keys(given, ("text", "shape", "element_bits"))
+    return _layout(given)
+
+
+def _layout(given: Mapping[str, Any]) -> TritonLayout:
+    shape = given.get("shape")
+    if shape is not None and not isinstance(shape, list):
+        raise LayoutError("bad_shape", f"shape is {shown(shape)}.", "A list of sizes: [128, 64].", "shape")
+    return triton_layout(text(given.get("text"), "text", TEXT), shape, asked(given, "element_bits", None))
+
+
+def triton_facts(found: TritonLayout) -> TritonFacts:
+    """POST /layouts/triton."""
+    of_threads, tensor = found.of_threads, found.tensor_memory
+    lane, column = found.lane_and_column if tensor else (None, None)
+    at = None if column is None else column * found.element_bits
+    return TritonFacts(
+        text=found.text,
+        kind=found.kind,
+        shape=list(found.shape),
+        element_bits=found.element_bits,
+        threads=found.threads if of_threads else None,
+        warps=found.warps if of_threads else None,
+        blocks=found.blocks,
+        registers=found.registers if of_threads else None,
+        copies=found.copies if of_threads else None,
+        coords=np.stack(found.coords) if of_threads else None,
+        buffers=found.buffers if found.buffers > 1 else None,
+        offset=found.offset if found.shared else None,
+        lane=lane,
+        column=None if at is None else at // 32,
+        bit=None if at is None else at % 32,
+        columns=found.columns if tensor else None,
+        linear_layout=found.linear.bases_of(),
+        cute=None if found.cute is None else str(found.cute),
+    )
 
 
 @fact
@@ -153,13 +299,6 @@ def _pair(given: Mapping[str, Any]) -> tuple[TritonLayout, TritonLayout]:
         return source, triton_layout(text(given.get("to"), "to", TEXT), list(source.shape), source.element_bits)
     except LayoutError as error:
         raise error.at("to") from None
-
-
-def _layout(given: Mapping[str, Any]) -> TritonLayout:
-    shape = given.get("shape")
-    if shape is not None and not isinstance(shape, list):
-        raise LayoutError("bad_shape", f"shape is {shown(shape)}.", "A list of sizes: [128, 64].", "shape")
-    return triton_layout(text(given.get("text"), "text", TEXT), shape, asked(given, "element_bits", None))
 
 
 def conversion_facts(found: Conversion) -> ConversionFacts:

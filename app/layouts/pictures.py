@@ -9,13 +9,12 @@ from typing import Any
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.maps import figure
+from lanescope.app.kit.maps.bench import Bench
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing
 from lanescope.app.layouts import cute, triton, tv
-from lanescope.app.layouts.facts import cute_facts
-from lanescope.app.tiles import copyfigure
-from lanescope.app.tiles import facts as tiles
-from lanescope.app.tiles.held import Bench
+from lanescope.app.layouts.facts import cute_facts, triton_facts, triton_of, tv_facts, tv_of
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import Sheet, together
 
@@ -68,7 +67,7 @@ KINDS = {
             "element_bits": "bits of an element", **LOOKS,
         },
         triton.parts, "R",
-        lambda query: tiles.triton_facts(tiles.triton_of(_tiles("text", query, "shape"))), triton.staged,
+        lambda query: triton_facts(triton_of(_tiles("text", query, "shape"))), triton.staged,
     ),
     "tv": Kind(
         {
@@ -76,7 +75,7 @@ KINDS = {
             "element_bits": "bits of an element", "stored": "element → place in shared memory, for banks",
             "slice": "a coordinate with underscores: (5,_)", **LOOKS,
         },
-        tv.parts, "V", lambda query: tiles.tv_facts(tiles.tv_of(_tiles("cute", {**query, "element_bits": ""}, "tile"))),
+        tv.parts, "V", lambda query: tv_facts(tv_of(_tiles("cute", {**query, "element_bits": ""}, "tile"))),
         tv.staged,
     ),
     "cute": Kind(
@@ -108,13 +107,13 @@ def made(name: str, form: str, query: Mapping[str, str], draw: Draw = Drawing.ma
 def _of_stage(form: str, bench: Bench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
     """What the page of an address shows, in a form."""
     if form in ("txt", "md"):
-        return "\n".join(copyfigure.texts(form, bench, look)).encode(), FORMS[form]
+        return "\n".join(figure.texts(form, bench, look)).encode(), FORMS[form]
     if form == "csv":
-        return "\n".join(map("".join, copyfigure.cells(bench, look))).encode(), FORMS[form]
+        return "\n".join(map("".join, figure.cells(bench, look))).encode(), FORMS[form]
     if len(bench.maps) > 1:
         bench = replace(bench, maps=tuple(replace(one, title=f"{one.title}: {one.about}") for one in bench.maps))
     title = query.get("title", "")[:120]
-    svg = copyfigure.picture(bench, look, diagrams.theme(query), title, query.get("legend") == "1")
+    svg = figure.picture(bench, look, diagrams.theme(query), title, query.get("legend") == "1")
     return diagrams.drawn(form, svg, query, draw)
 
 

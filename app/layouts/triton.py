@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 from lanescope import triton
 from lanescope.app.kit import links
+from lanescope.app.kit.maps import paper
+from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.kit.maps.stage import LOOK
 from lanescope.app.layouts import benched
 from lanescope.app.layouts.drawn import Look, beside, coloured, default, kept, plane
 from lanescope.app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
 from lanescope.app.read.bench import packed, unpacked
-from lanescope.app.tiles import paper
-from lanescope.app.tiles.held import Bench
-from lanescope.app.tiles.stage import LOOK
 from lanescope.errors import LayoutError
 from lanescope.reader import LONGEST
 from lanescope.reader.ttgir import Module, Move, Tensor, Used, module

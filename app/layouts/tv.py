@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.app.kit.maps import paper
+from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.kit.maps.stage import LOOK
 from lanescope.app.layouts import benched
 from lanescope.app.layouts.drawn import Look, beside, coloured, default, kept, plane
 from lanescope.app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
-from lanescope.app.tiles import paper
-from lanescope.app.tiles.held import Bench
-from lanescope.app.tiles.stage import LOOK
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import cxx, python, read_coordinate, read_layout

@@ -1,4 +1,4 @@
-"""The verbs cute, convert and feeds."""
+"""The verbs cute, convert and feeds; tiles tv and tiles triton, which the command puts into the group tiles."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ Layout = Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedL
 Shape = Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")]
 Bits = Annotated[str, typer.Option(help="Those of tensor<…> in the text, else 16.")]
 app = typer.Typer(rich_markup_mode=None)
+tiles_app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command("cute")
@@ -80,3 +81,70 @@ def feeds(layout: Layout, shape: Shape = "", element_bits: Bits = "", as_json: A
         print(f"{one.operand.upper()} of {one.family} {one.shape}, {one.element_bits}-bit, ×{one.fragments}: {order}")
     if not found.feeds:
         raise typer.Exit(1)
+
+
+@tiles_app.command("tv")
+def tv(
+    cute: Annotated[str, typer.Argument(help="((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.")],
+    tile: Annotated[str, typer.Option(help="ROWSxCOLUMNS.")],
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Any thread-value layout over a tile: `T12:V3` a cell, or who holds one."""
+    from lanescope.app.layouts import facts
+    from lanescope.reading import pair
+
+    found = facts.tv_of({"cute": cute, "tile": sizes(tile)})
+    if as_json:
+        return print_json(facts.tv_facts(found))
+    if at:
+        row, col = pair(at, "at", (found.row_count - 1, found.col_count - 1))
+        held = found.owner(row, col)
+        print("\n".join(f"thread {t} value {v}" for t, v in held) or "no thread")
+        return None
+    told = facts.tv_facts(found)
+    print(
+        f"{told.cute}: {told.threads} threads × {told.values} values cover {told.covered} of {told.elements} elements"
+    )
+    if told.copies > 1:
+        print(f"  an element is held up to {told.copies} times")
+    return None
+
+
+@tiles_app.command("triton")
+def triton(
+    layout: Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedLayout(…).")],
+    shape: Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")] = "",
+    element_bits: Annotated[str, typer.Option(help="Those of tensor<…> in the text, else 16.")] = "",
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element, or where it lies.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """A layout of Triton or Gluon: bases, threads and registers, or places in shared memory."""
+    from lanescope.app.layouts import facts
+    from lanescope.reading import number
+
+    found = facts.triton_of({"text": layout} | given({"shape": sizes(shape), "element_bits": element_bits}))
+    if as_json:
+        return print_json(facts.triton_facts(found))
+    if at:
+        place = [number(part, "at", 0, size - 1) for part, size in zip(at.split(","), found.shape, strict=False)]
+        if found.shared:
+            print(f"offset {found.offset[tuple(place)]}")
+            return None
+        if found.tensor_memory:
+            for lane, column in found.owner(*place):
+                print(f"lane {lane} column {column * found.element_bits // 32} bit {column * found.element_bits % 32}")
+            return None
+        for thread, register in found.owner(*place):
+            print(f"thread {thread} warp {thread // 32} lane {thread % 32} register {register}")
+        return None
+    print(f"{found.kind} over {'×'.join(map(str, found.shape))}")
+    if found.tensor_memory:
+        print(f"  {found.columns} columns of tensor memory")
+    if found.of_threads:
+        copies = f", {found.copies} hold each element" if found.copies > 1 else ""
+        print(f"  {found.threads} threads × {found.registers} registers{copies}")
+    for name, bases in found.linear.bases_of().items():
+        print(f"  {name:8} {' '.join(str(tuple(basis)).replace(' ', '') for basis in bases) or '-'}")
+    print(f"  CuTe     {found.cute or 'none: bits are XORed, or padding is added'}")
+    return None

@@ -13,7 +13,8 @@ from lanescope.cute import layout as cute
 from lanescope.errors import LayoutError
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.draw import tile_svg
-from lanescope.tiles.mma import TileOperand, tiled_mma
+from lanescope.tiles.mma import TileOperand
+from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.tv import tv
 from lanescope.tiles.umma import TiledUmma
 from lanescope.triton.gluon import triton_layout

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from lanescope.app.banks.schemas import Address
-from lanescope.app.hardware.products import SEED
+from lanescope.app.hardware.product_inputs import SEED
 from lanescope.app.kit.names import AccessName, Major
 from lanescope.app.kit.ran import Backend
 from lanescope.app.kit.schemas import Closed, Number, PtxText

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware import numbers, own, products
+from lanescope.app.hardware import numbers, own, product_inputs
 from lanescope.app.hardware.runs import multiplies
 from lanescope.app.kit.fact import Integers, Json, Reals, Says, fact
 from lanescope.app.kit.ran import MmaRan, Value
@@ -138,7 +138,7 @@ def steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> 
     check(i)
     if i.family.by_descriptor:
         return wgmma_steps.steps(i, run, row, col)
-    given = products.inputs(i, run.request.seed, data=run.request.data)
+    given = product_inputs.inputs(i, run.request.seed, data=run.request.data)
     ops = i.operands
     several = len(given.a) > 1
     measured = np.asarray(run.measured, float)
@@ -146,7 +146,7 @@ def steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> 
     _inside(row, col, product, d.shape)
     held = {"a": ops["a"], "b": ops["b"], "c": ops.get("c", ops["d"]), "d": ops["d"]}
     matrices = {"a": given.stored_a, "b": given.b, "c": given.c}
-    packed = {name: products.pack(held[name], values) for name, values in matrices.items()}
+    packed = {name: product_inputs.pack(held[name], values) for name, values in matrices.items()}
     out_bits = numbers.encode(d, ops["d"].element.name)
     packed["d"] = numbers.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
     return Steps(
@@ -218,7 +218,7 @@ def _offset(formula: dict[str, str], pitch: int) -> str:
     return f"({formula['line']}) * {pitch}{along}"
 
 
-def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int, product: int) -> Element:
+def _element(i: Instruction, given: product_inputs.Inputs, d: Any, row: int, col: int, product: int) -> Element:
     """One element of D: its terms, who holds each factor, and the sum."""
     ops = i.operands
     a_row, b_col = given.a[product, row], given.b[product, :, col]
@@ -255,7 +255,7 @@ def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int,
     )
 
 
-def _stored_columns(i: Instruction, given: products.Inputs) -> list[dict[int, int]]:
+def _stored_columns(i: Instruction, given: product_inputs.Inputs) -> list[dict[int, int]]:
     """For each row of a sparse A: dense column → stored column."""
     op = i.operands["a"]
     assert op.sparsity

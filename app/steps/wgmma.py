@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware import numbers, own, products, whole
-from lanescope.app.hardware.products import Inputs
+from lanescope.app.hardware import numbers, own, product_inputs, whole
+from lanescope.app.hardware.product_inputs import Inputs
 from lanescope.app.hardware.reference import read_elements
 from lanescope.app.kit.fact import Integers, Reals, Says, fact, sometimes
 from lanescope.app.kit.names import Major, SwizzleMode, Word64
@@ -289,9 +289,9 @@ def _registers(made: Plan, given: Inputs, d: Any, thread: int) -> Registers:
     start = given.c if made.accumulate else 0 * given.c
     return Registers(
         thread=thread,
-        a=[_hex(products.pack(a, part)[thread]) for part in parts] if made.a_from == "registers" else None,
-        c=_hex(products.pack(d_op, start)[thread]),
-        d=_hex(products.pack(d_op, d[None])[thread]),
+        a=[_hex(product_inputs.pack(a, part)[thread]) for part in parts] if made.a_from == "registers" else None,
+        c=_hex(product_inputs.pack(d_op, start)[thread]),
+        d=_hex(product_inputs.pack(d_op, d[None])[thread]),
     )
 
 

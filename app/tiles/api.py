@@ -1,5 +1,5 @@
-"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /tiles/loop, /layouts/tv and /layouts/triton; pictures at
-/tiles/mma.{form}, /tiles/copy.{form} and /tiles/loop.{form}.
+"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy and /tiles/loop; pictures at /tiles/mma.{form}, /tiles/copy.{form} and
+/tiles/loop.{form}.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import servable
 from lanescope.app.kit.wire import json_body, picture
 from lanescope.app.tiles import (
-    copies,
-    copyfigure,
-    copying,
     facts,
     figure,
     forms,
-    loopfigure,
-    looping,
-    loops,
+    main_loop_facts,
+    main_loop_figure,
+    main_loop_page,
+    tiled_copy_facts,
+    tiled_copy_figure,
+    tiled_copy_page,
     umma_figure,
 )
-from lanescope.app.tiles.copies import TiledCopyFacts, TmaCopyFacts
-from lanescope.app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
-from lanescope.app.tiles.loops import LoopFacts
-from lanescope.app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody, TritonBody, TvBody
+from lanescope.app.tiles.facts import ChainedFacts, TiledMmaFacts
+from lanescope.app.tiles.main_loop_facts import LoopFacts
+from lanescope.app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody
+from lanescope.app.tiles.tiled_copy_facts import TiledCopyFacts, TmaCopyFacts
 from lanescope.app.tiles.umma_facts import UMMA
 from lanescope.tiles.bulk import is_tma
 
@@ -74,8 +74,8 @@ def tiled_copy_api(given: Given) -> Response:
     storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors. Of an
     atom of TMA (SM90_TMA_LOAD …) the boxes, where they land, what each CTA brings, and the rules that are broken."""
     if is_tma(str(given.get("atom"))):
-        return json_body(copies.tma_facts(given))
-    return json_body(copies.copy_facts(given))
+        return json_body(tiled_copy_facts.tma_facts(given))
+    return json_body(tiled_copy_facts.copy_facts(given))
 
 
 @router.post(
@@ -87,27 +87,7 @@ def tiled_copy_api(given: Given) -> Response:
 def loop_api(given: Given) -> Response:
     """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
     reach its register, and what does each warp pay in each K iteration?"""
-    return json_body(loops.loop_facts(given))
-
-
-@router.post(
-    API + "/layouts/tv", responses={200: {"model": TvFacts}}, tags=["v1"], openapi_extra=takes("TvBody", TvBody)
-)
-def tv_api(given: Given) -> Response:
-    """Any thread-value layout over a tile of rows × columns, the row running fastest."""
-    return json_body(facts.tv_facts(facts.tv_of(given)))
-
-
-@router.post(
-    API + "/layouts/triton",
-    responses={200: {"model": TritonFacts}},
-    tags=["v1"],
-    openapi_extra=takes("TritonBody", TritonBody),
-)
-def triton_api(given: Given) -> Response:
-    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
-    layout, and the coordinates of every thread and register or the offset of every element."""
-    return json_body(facts.triton_facts(facts.triton_of(given)))
+    return json_body(main_loop_facts.loop_facts(given))
 
 
 def _asked(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
@@ -126,8 +106,8 @@ ASKED |= {name: Annotated[str, Query(description=says)] for name, (_, says) in U
 ASKED |= {
     name: Annotated[str, Query(description=says)] for name, says in (umma_figure.OPTIONS | figure.OPTIONS).items()
 }
-COPY = _asked("/tiles/copy", copying.FIELDS, copyfigure.OPTIONS)
-LOOP = _asked("/tiles/loop", looping.FIELDS, loopfigure.OPTIONS)
+COPY = _asked("/tiles/copy", tiled_copy_page.FIELDS, tiled_copy_figure.OPTIONS)
+LOOP = _asked("/tiles/loop", main_loop_page.FIELDS, main_loop_figure.OPTIONS)
 Form = Annotated[str, part("The form.", known=FORMS)]
 
 
@@ -141,10 +121,10 @@ def tiled_mma_picture(form: Form, given: Annotated[dict[str, str], query(ASKED)]
 def tiled_copy_picture(form: Form, given: Annotated[dict[str, str], query(COPY)]) -> Response:
     """Source and destination of a TiledCopy, or one of them; csv has every value of every thread, and its byte
     and bank where shared memory is described."""
-    return picture(*copyfigure.made(form, given, draw_=servable))
+    return picture(*tiled_copy_figure.made(form, given, draw_=servable))
 
 
 @router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=drawn(LoopFacts))
 def loop_picture(form: Form, given: Annotated[dict[str, str], query(LOOP)]) -> Response:
     """A main loop: a line a stage, and the wavefronts of each warp's loads in each K iteration."""
-    return picture(*loopfigure.made(form, given, draw_=servable))
+    return picture(*main_loop_figure.made(form, given, draw_=servable))

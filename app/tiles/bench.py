@@ -12,9 +12,11 @@ import numpy as np
 from lanescope.app.kit import links
 from lanescope.app.kit.encode import dumps
 from lanescope.app.kit.fact import fact
+from lanescope.app.kit.maps import paper
+from lanescope.app.kit.maps.script import ShadeData, TileData
+from lanescope.app.kit.maps.stage import PIN
 from lanescope.app.kit.rows import named
-from lanescope.app.tiles import copies, copying, draw, facts, paper, state
-from lanescope.app.tiles.script import ShadeData, TileData
+from lanescope.app.tiles import draw, facts, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
@@ -231,16 +233,16 @@ def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
 def _filled(made: TiledMMA, chosen: BenchState) -> str:
     """The page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" where it does not load this operand."""
     fields = {
-        **copying.EMPTY, "atom": copying.LDSM, "tile": f"{made.tile[0]}x{made.tile[2]}", "mma": chosen.atom,
-        "element_bits": str(made.a.element_bits), "atom_layout": chosen.atom_layout,
+        **tiled_copy_page.EMPTY, "atom": tiled_copy_page.LDSM, "tile": f"{made.tile[0]}x{made.tile[2]}",
+        "mma": chosen.atom, "element_bits": str(made.a.element_bits), "atom_layout": chosen.atom_layout,
         "permutation": chosen.permutation, "stored": "rows", "swizzle": "128B",
         "pitch_bytes": str(max(128, made.tile[2] * made.a.element_bits // 8)),
     }  # fmt: skip
     try:
-        copies.sides(copies.copy_of(copying.body(fields)), copying.body(fields))
+        tiled_copy_facts.sides(tiled_copy_facts.copy_of(tiled_copy_page.body(fields)), tiled_copy_page.body(fields))
     except LayoutError:
         return ""
-    return copying.address(fields)
+    return tiled_copy_page.address(fields)
 
 
 def pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
@@ -267,7 +269,7 @@ def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[s
         "defaults": asdict(default),
         "pictured": asdict(BenchState()),
         "unpictured": ["pin", "sel"],
-        "pin": state.PIN,
+        "pin": PIN,
         "labels": state.LABELS,
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
         "extents": whole,

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.maps.bench import Cells
 from lanescope.app.tiles import draw, facts, forms
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
@@ -142,7 +143,7 @@ def picture(first: TiledMMA, second: TiledMMA) -> str:
     return drawing + status_legend(status[:high, :wide], None, words)
 
 
-def _texts(made: TiledMMA, op: TileOperand, cells: draw.Cells, high: int, wide: int) -> list[list[str]]:
+def _texts(made: TiledMMA, op: TileOperand, cells: Cells, high: int, wide: int) -> list[list[str]]:
     texts = draw.texts(made, op, cells, "thread:value", range(high), range(wide))
     return [line[:wide] for line in texts[:high]]
 

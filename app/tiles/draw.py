@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.app.kit.maps.bench import Cells
 from lanescope.app.tiles.state import ALL, DIMS, LABELS, BenchState
 from lanescope.render.matrix import MOST_LABELS, matrix
 from lanescope.render.view import Panel
@@ -17,17 +17,6 @@ from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """Who holds each element of an operand: thread and value of its first copy, int64 [rows, cols]; copies: how many
-    threads hold it.
-    """
-
-    thread: Longs
-    value: Longs
-    copies: int
 
 
 def cells(op: TileOperand) -> Cells:

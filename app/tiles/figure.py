@@ -10,9 +10,10 @@ import numpy as np
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.maps import paper
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing
-from lanescope.app.tiles import bench, draw, facts, forms, paper, state, umma_figure
+from lanescope.app.tiles import bench, draw, facts, forms, state, umma_figure
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
 from lanescope.render import window

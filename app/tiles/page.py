@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from lanescope.app.kit.api import OffLoop
 from lanescope.app.kit.page import page
-from lanescope.app.tiles import bench, chains, copying, facts, forms, looping, presets, state, umma
+from lanescope.app.tiles import bench, chains, facts, forms, main_loop_page, presets, state, tiled_copy_page, umma_page
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles.bulk import is_tma
@@ -29,13 +29,13 @@ def mma_page(request: Request) -> Response:
         made = facts.mma_of(forms.mma_body(forms.with_umma(query)))
         if isinstance(made, TiledUmma):
             asked = {**forms.UMMA, **forms.with_umma(query)}
-            return page(request, "tiles/umma.html", context | {"given": asked} | umma.context(made, asked))
+            return page(request, "tiles/umma.html", context | {"given": asked} | umma_page.context(made, asked))
         chosen, context["notices"] = state.read(made, bench.base(asked), query)
         context |= bench.context(made, chosen, bench.base(forms.defaults(query, forms.MMA)))
     except LayoutError as error:
         if is_umma(asked["atom"]):
             asked = {**forms.UMMA, **forms.with_umma(query)}
-            context |= {"given": asked, "swizzles": umma.SWIZZLES, "orders": umma.ORDERS, "by_ptx": True}
+            context |= {"given": asked, "swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True}
             context |= {"error": error, "at": forms.at(error, asked)}
             return page(request, "tiles/umma.html", context, 422)
         context |= {"error": error, "at": forms.at(error, asked)}
@@ -61,14 +61,15 @@ def chain_page(request: Request) -> Response:
 def copy_page(request: Request) -> Response:
     """A TiledCopy: source and destination, vector width, bank conflicts and sectors."""
     query = request.query_params
-    asked = copying.asked_of(query)
+    asked = tiled_copy_page.asked_of(query)
     context: dict[str, Any] = {
-        "given": asked, "error": None, "at": "", "found": None, "held": None, "presets": copying.presets(asked),
-        "is_tma": is_tma(asked["atom"]), "stored": copying.STORED, "modes": [(mode.name, mode.name) for mode in MODES],
+        "given": asked, "error": None, "at": "", "found": None, "held": None, "presets": tiled_copy_page.presets(asked),
+        "is_tma": is_tma(asked["atom"]), "stored": tiled_copy_page.STORED,
+        "modes": [(mode.name, mode.name) for mode in MODES],
     }  # fmt: skip
     code = 200
     try:
-        context |= copying.context(asked, query)
+        context |= tiled_copy_page.context(asked, query)
     except LayoutError as error:
         context |= {"error": error, "at": forms.at(error, asked)}
         code = 422
@@ -78,14 +79,14 @@ def copy_page(request: Request) -> Response:
 @router.get("/tiles/loop")
 def loop_page(request: Request) -> Response:
     """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
-    asked = looping.asked_of(request.query_params)
+    asked = main_loop_page.asked_of(request.query_params)
     context: dict[str, Any] = {
-        "given": asked, "error": None, "at": "", "found": None, "presets": looping.presets(asked),
+        "given": asked, "error": None, "at": "", "found": None, "presets": main_loop_page.presets(asked),
         "modes": [(mode.name, mode.name) for mode in MODES],
     }  # fmt: skip
     code = 200
     try:
-        context |= looping.context(asked)
+        context |= main_loop_page.context(asked)
     except LayoutError as error:
         context |= {"error": error, "at": forms.at(error, asked)}
         code = 422

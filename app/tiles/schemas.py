@@ -7,12 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from lanescope.app.kit.names import Major, Order, SwizzleMode
-from lanescope.app.kit.schemas import Closed, Number
+from lanescope.app.kit.schemas import Closed, CuteText, Number
 from lanescope.app.memory.schemas import Storage
 from lanescope.app.tiles.umma_facts import UMMA
-from lanescope.cute.layout import LONGEST
 
-CuteText = Annotated[str, Field(max_length=LONGEST)]
 Atom = Annotated[
     str,
     Field(
@@ -144,26 +142,3 @@ class LoopBody(Closed):
     a: OperandOfLoop | None = None
     b: OperandOfLoop | None = None
     k: Number | None = Field(default=None, description="All of K, a multiple of the tile's: what the whole loop pays.")
-
-
-class TvBody(Closed):
-    """A thread-value layout over a tile."""
-
-    cute: CuteText = Field(examples=["((4,8),(2,2,2)):((32,1),(16,8,128))"])
-    tile: list[Number] = Field(min_length=2, max_length=2, description="Rows and columns.")
-
-
-class TritonBody(Closed):
-    """A layout of Triton or Gluon over a tensor."""
-
-    text: str = Field(
-        max_length=1 << 16,
-        description="#ttg.…<{…}> with the aliases it names, a module, or a Gluon class with its arguments.",
-        examples=[
-            "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
-        ],
-    )
-    shape: list[Number] | None = Field(
-        default=None, min_length=1, max_length=8, description="The tensor's sizes; those of tensor<…> in the text."
-    )
-    element_bits: Number | None = Field(default=None, description="Those of tensor<…> in the text, else 16.")

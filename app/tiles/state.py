@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
+from lanescope.app.kit.maps.stage import place
 from lanescope.errors import LayoutError
 from lanescope.reading import choice, number, pair, ranges, shown
 from lanescope.render import window
@@ -20,7 +21,6 @@ LABELS = {
 }
 LABEL_WORDS = {"thread:value": "thread : value", "register": "register", "row,col": "row, column", "none": "none"}
 DIMS = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n")}
-PIN = "{panel}:{row},{col}"
 ALL = -1  # of a slider: every step
 
 
@@ -107,22 +107,3 @@ def _legal(made: TiledMMA, name: str, given: str) -> str | int:
         return given if given == window.WHOLE else window.written(window.parts(given, extents(made)))
     whole = extents(made)
     return place(name, given, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})
-
-
-def place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
-    """A cell of a matrix (pin), or a region of it (sel), as an address writes it. sizes: rows and columns of each
-    matrix."""
-    matrix, _, where = given.partition(":")
-    if matrix not in sizes:
-        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", f"Write matrix:row,column, as in {example}.", name)
-    counts = sizes[matrix]
-    try:
-        if name == "pin":
-            row, col = pair(where, name, (counts[0] - 1, counts[1] - 1))
-            return PIN.format(panel=matrix, row=row, col=col)
-        spans = [ranges(part, name, count) for part, count in zip(where.split(","), counts, strict=True)]
-    except (LayoutError, ValueError):
-        title = matrix.upper() if len(matrix) == 1 else matrix.capitalize()
-        hint = f"{title} has {counts[0]} rows and {counts[1]} columns, from 0."
-        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", hint, name) from None
-    return f"{matrix}:" + ",".join(f"{span[0][0]}-{span[0][1]}" for span in spans)

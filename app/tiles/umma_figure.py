@@ -14,9 +14,10 @@ import numpy as np
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.maps import paper
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing
-from lanescope.app.tiles import facts, forms, paper
+from lanescope.app.tiles import facts, forms
 from lanescope.app.tmem import draw as memory
 from lanescope.blackwell import tmem
 from lanescope.blackwell.tmem import Allocation, Placed

@@ -1,4 +1,4 @@
-"""The verbs tiles mma, tiles chain, tiles copy, tiles loop, tiles tv and tiles triton."""
+"""The verbs tiles mma, tiles chain, tiles copy and tiles loop."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mma(
 ) -> None:
     """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
     status 1 where the tile does not fit tensor memory."""
-    from lanescope.app.tiles import facts, umma
+    from lanescope.app.tiles import facts, umma_page
     from lanescope.reading import number, pair
     from lanescope.tiles.umma import TiledUmma, is_umma
 
@@ -65,7 +65,7 @@ def mma(
     if as_json:
         print_json(facts.mma_facts(made))
     elif isinstance(made, TiledUmma) and not (at or thread):
-        print("\n".join(umma.lines(made)))
+        print("\n".join(umma_page.lines(made)))
     if isinstance(made, TiledUmma) and made.faults:
         raise typer.Exit(1)
     if as_json or (isinstance(made, TiledUmma) and not (at or thread)):
@@ -166,14 +166,14 @@ def copy(
 ) -> None:
     """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts, or
     where TMA breaks a rule."""
-    from lanescope.app.tiles import copies
+    from lanescope.app.tiles import tiled_copy_facts
     from lanescope.tiles.bulk import is_tma
 
     if is_tma(atom):
         asked = {"atom": atom, "element_bits": element_bits, "tile": sizes(tile), "global": global_, "major": major,
                  "storage": storage_of(storage, major) if storage else None, "multicast": multicast}  # fmt: skip
-        told = copies.tma_facts(given(asked))
-        return answer(told, copies.tma_lines, as_json, told.verdict == "match")
+        told = tiled_copy_facts.tma_facts(given(asked))
+        return answer(told, tiled_copy_facts.tma_lines, as_json, told.verdict == "match")
 
     asked = {
         "atom": atom, "bits": bits, "element_bits": element_bits, "thr_layout": thr, "val_layout": val,
@@ -181,7 +181,7 @@ def copy(
         "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
         "storage": storage_of(storage, major) if storage else None, "major": major, "multicast": multicast,
     }  # fmt: skip
-    found = copies.copy_facts(given(asked))
+    found = tiled_copy_facts.copy_facts(given(asked))
     if as_json:
         print_json(found)
     else:
@@ -224,7 +224,7 @@ def loop(
     as_json: AsJson = False,
 ) -> None:
     """A whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks conflict."""
-    from lanescope.app.tiles import loops
+    from lanescope.app.tiles import main_loop_facts
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
     side: dict[str, Any] = {
@@ -233,72 +233,5 @@ def loop(
     }  # fmt: skip
     side = {name: value for name, value in side.items() if value is not None}
     asked = {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
-    found = loops.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))
-    answer(found, loops.lines, as_json, found.verdict == "match" and found.wavefronts <= found.ideal)
-
-
-@tiles_app.command("tv")
-def tv(
-    cute: Annotated[str, typer.Argument(help="((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.")],
-    tile: Annotated[str, typer.Option(help="ROWSxCOLUMNS.")],
-    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Any thread-value layout over a tile: `T12:V3` a cell, or who holds one."""
-    from lanescope.app.tiles import facts
-    from lanescope.reading import pair
-
-    found = facts.tv_of({"cute": cute, "tile": sizes(tile)})
-    if as_json:
-        return print_json(facts.tv_facts(found))
-    if at:
-        row, col = pair(at, "at", (found.row_count - 1, found.col_count - 1))
-        held = found.owner(row, col)
-        print("\n".join(f"thread {t} value {v}" for t, v in held) or "no thread")
-        return None
-    told = facts.tv_facts(found)
-    print(
-        f"{told.cute}: {told.threads} threads × {told.values} values cover {told.covered} of {told.elements} elements"
-    )
-    if told.copies > 1:
-        print(f"  an element is held up to {told.copies} times")
-    return None
-
-
-@tiles_app.command("triton")
-def triton(
-    layout: Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedLayout(…).")],
-    shape: Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")] = "",
-    element_bits: Annotated[str, typer.Option(help="Those of tensor<…> in the text, else 16.")] = "",
-    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element, or where it lies.")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """A layout of Triton or Gluon: bases, threads and registers, or places in shared memory."""
-    from lanescope.app.tiles import facts
-    from lanescope.reading import number
-
-    found = facts.triton_of({"text": layout} | given({"shape": sizes(shape), "element_bits": element_bits}))
-    if as_json:
-        return print_json(facts.triton_facts(found))
-    if at:
-        place = [number(part, "at", 0, size - 1) for part, size in zip(at.split(","), found.shape, strict=False)]
-        if found.shared:
-            print(f"offset {found.offset[tuple(place)]}")
-            return None
-        if found.tensor_memory:
-            for lane, column in found.owner(*place):
-                print(f"lane {lane} column {column * found.element_bits // 32} bit {column * found.element_bits % 32}")
-            return None
-        for thread, register in found.owner(*place):
-            print(f"thread {thread} warp {thread // 32} lane {thread % 32} register {register}")
-        return None
-    print(f"{found.kind} over {'×'.join(map(str, found.shape))}")
-    if found.tensor_memory:
-        print(f"  {found.columns} columns of tensor memory")
-    if found.of_threads:
-        copies = f", {found.copies} hold each element" if found.copies > 1 else ""
-        print(f"  {found.threads} threads × {found.registers} registers{copies}")
-    for name, bases in found.linear.bases_of().items():
-        print(f"  {name:8} {' '.join(str(tuple(basis)).replace(' ', '') for basis in bases) or '-'}")
-    print(f"  CuTe     {found.cute or 'none: bits are XORed, or padding is added'}")
-    return None
+    found = main_loop_facts.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))
+    answer(found, main_loop_facts.lines, as_json, found.verdict == "match" and found.wavefronts <= found.ideal)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from lanescope.capture.fills import matrix as fill
 from lanescope.capture.form import Capture, Record, empty, read, write
-from lanescope.capture.verify import Verified, check, verify
+from lanescope.capture.report import Verified
+from lanescope.capture.verify import check, verify
 
 __all__ = ["Capture", "Record", "Verified", "check", "empty", "fill", "read", "verify", "write"]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from lanescope.capture.verdict import Operand, Verdict
 from lanescope.descriptor.matrix import START
 from lanescope.reading import listed
-
-if TYPE_CHECKING:
-    from lanescope.capture.verify import Operand, Verdict, Verified
 
 # what is said where the data are not there, or lie in no known way: of one operand one of these explains the others
 _MEMORY = frozenset("slice_incomplete slice_not_in_memory layout_not_found reads_past_recorded".split())
@@ -51,10 +48,10 @@ class _Root:
     folded: dict[str, None] = field(default_factory=dict)
 
 
-def causes(told: Verified) -> tuple[Cause, ...]:
+def causes(steps: Sequence[Verdict]) -> tuple[Cause, ...]:
     """The causes of a capture's wrong steps, the first one first. Causes of A and B that are alike are one."""
-    totals = {name: sum(any(o.name == name for o in step.operands) for step in told.steps) for name in "ab"}
-    roots = {name: _roots(told.steps, name) for name in "ab"}
+    totals = {name: sum(any(o.name == name for o in step.operands) for step in steps) for name in "ab"}
+    roots = {name: _roots(steps, name) for name in "ab"}
     out: list[Cause] = []
     left = list(roots["b"])
     for root in roots["a"]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lanescope.capture.order import INFERRED
+from lanescope.capture.verdict import Verdict
 from lanescope.descriptor.case import Diagnosis
-
-if TYPE_CHECKING:
-    from lanescope.capture.verify import Verdict
 
 Moved = frozenset[tuple[str, int]]  # field → how far it has to be moved, encoded
 Who = tuple[str, tuple[int, ...]]  # "warp" or "warpgroup", its block and its number there

@@ -8,8 +8,8 @@ multiply, and if not, where that slice lies, why it was not read and the smalles
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,10 @@ from lanescope.capture.known import NONE, SEVERAL, Ints, Known
 from lanescope.capture.loaded import diagnosed as diagnosed_registers
 from lanescope.capture.loaded import rows_of
 from lanescope.capture.order import INFERRED, Slice, hint, slices
+from lanescope.capture.report import Verified
 from lanescope.capture.seen import Side, Step, Unread, Windows, filled, group_of, other_matrix, sides, steps
 from lanescope.capture.together import Named, alike
+from lanescope.capture.verdict import Load, Operand, Picture, Verdict, Wrong
 from lanescope.descriptor.case import Diagnosis
 from lanescope.errors import LayoutError
 
@@ -35,140 +37,6 @@ NO_FILL = (
     " had not arrived here."
 )
 Given = bytes | bytearray | memoryview | NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """An element that is not the one it should be: (row, k) of the operand, from where it was read and which element
-    that is, NONE or SEVERAL; which it should be, and the address where that lies, NONE or SEVERAL.
-    """
-
-    row: int
-    k: int
-    address: int | None
-    read: tuple[int, int]
-    expected: tuple[int, int]
-    lies: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operand:
-    """One operand of one step. how: descriptor or registers; part: the slice that it should be; several: elements whose
-    value occurs more than once in the matrix, so that it does not say which of them was read; stored: how the tile lies
-    in recorded memory, as a storage of POST /descriptors/verify.
-    """
-
-    name: str
-    how: str
-    part: Slice
-    total: int
-    right: int
-    outside: int
-    several: int
-    word: int | None
-    major: str
-    first: Wrong | None
-    stored: Mapping[str, Any] | None
-    stored_text: str
-    stored_at: tuple[int, int]
-    diagnoses: tuple[Diagnosis, ...]
-
-    @property
-    def ok(self) -> bool:
-        return self.right == self.total
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One step: a recorded wgmma or mma with its operands. index: its place in the loop of its warp or warpgroup."""
-
-    number: int
-    index: int
-    record: Record
-    ptx: str
-    operands: tuple[Operand, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(one.ok for one in self.operands)
-
-    @property
-    def k(self) -> int | None:
-        """Where its slices begin along K."""
-        return self.operands[-1].part.k if self.operands else None
-
-    @property
-    def causes(self) -> tuple[Diagnosis, ...]:
-        return tuple(cause for one in self.operands if not one.ok for cause in one.diagnoses)
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The rows that the lanes of an ldmatrix fetched: [lane] of (mn, k), NONE or SEVERAL."""
-
-    number: int
-    record: Record
-    operand: str
-    mn: Ints
-    k: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """What is drawn of the first wrong operand: its sides and which elements are right, [row][k]; lies: where the right
-    ones are in memory, None where no layout was found.
-    """
-
-    side: Side
-    right: NDArray[np.bool_]
-    lies: Ints | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many."""
-
-    steps: tuple[Verdict, ...]
-    accumulators: tuple[Accumulator, ...]
-    loads: tuple[Load, ...]
-    unread: tuple[Unread, ...]
-    notes: tuple[str, ...]
-    source: str
-    records: int
-    dropped: int
-    left: int
-    picture: Picture | None = None
-
-    @property
-    def wrong(self) -> tuple[Verdict, ...]:
-        """The wrong steps, in their order."""
-        return tuple(step for step in self.steps if not step.ok)
-
-    @property
-    def first_wrong(self) -> Verdict | None:
-        return next(iter(self.wrong), None)
-
-    @property
-    def verdict(self) -> str:
-        """match; mismatch where a step or an accumulator is wrong; unknown where nothing was judged, or not all."""
-        if self.wrong or any(one.verdict == "mismatch" for one in self.accumulators):
-            return "mismatch"
-        return "match" if self.steps and not self.unread and not self.left else "unknown"
-
-    @property
-    def ok(self) -> bool:
-        """Whether everything that was recorded is right."""
-        return self.verdict == "match"
-
-    @property
-    def text(self) -> str:
-        """The verdict, a line a cause, and every step."""
-        from lanescope.capture.said import text
-
-        return text(self)
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool = False) -> Verified:

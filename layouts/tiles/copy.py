@@ -33,8 +33,8 @@ from lanescope.tiles import making
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.held import ByThread, Ints
 from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES, TiledMMA
-from lanescope.tiles.mma import tiled_mma as made_mma
 from lanescope.tiles.printed import body_of
+from lanescope.tiles.tiled_mma import tiled_mma as made_mma
 
 if TYPE_CHECKING:
     from lanescope.reader.tiled_copy import Copied

@@ -11,11 +11,10 @@ include/cute/atom/mma_atom.hpp, CUTLASS 4.7). Values stand in the order of parti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +23,9 @@ from lanescope.cute import algebra, tuples
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.reading import number, shown
-from lanescope.tiles.arguments import least_size, read_atoms, read_permutation
-from lanescope.tiles.atoms import Atom, atom
+from lanescope.tiles.arguments import least_size
+from lanescope.tiles.atoms import Atom
 from lanescope.tiles.held import ByThread, Ints
-from lanescope.tiles.printed import body_of
 
 MOST_REGISTERS = 255  # a thread, CUDA C++ Programming Guide, technical specifications per compute capability
 MOST_THREADS = 1024
@@ -291,69 +288,6 @@ class TiledMMA:
             return None
 
 
-def tiled_mma(
-    atom_text: object,
-    atom_layout: str | Sequence[int] | CuteLayout | None = None,
-    permutation: str | tuple[Tiler, ...] | None = None,
-    tile: Sequence[Any] | None = None,
-) -> TiledMMA:
-    """A TiledMMA as make_tiled_mma makes it, over a tile (M, N, K); without one its own.
-
-    atom_text: PTX, a CUTLASS name, or a whole TiledMMA by its text: what print(tiled_mma) shows in C++ or Python, an
-    object of cutlass.cute, or the call that makes it; what else is given stands instead of its own. An UMMA atom
-    (SM100_MMA_…, tcgen05.mma) makes a TiledUmma, of four K iterations where no tile is given. atom_layout:
-    AtomLayoutMNK, compact column-major where it has no strides; permutation: PermutationMNK, a Tile of sizes, layouts
-    and underscores. LayoutError names the field that is wrong.
-
-    >>> made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
-    >>> made.threads, made.a.modes, made.c.owner(19, 2)
-    (128, (8, 2, 2), [(45, 0)])
-    """
-    from lanescope.tiles import umma  # which is made of what stands here
-
-    if umma.is_umma(str(atom_text)):
-        return umma.tiled_umma(str(atom_text), atom_layout, permutation, tile)
-    more = {"atom_layout": atom_layout, "permutation": permutation, "tile": tile}
-    if (body := body_of("tiled_mma", atom_text, more)) is not None:
-        return tiled_mma(body.pop("atom"), **body)
-    found = atom(str(atom_text))
-    atoms = read_atoms("(1,1,1)" if atom_layout is None else atom_layout)
-    own = tuple(size * mode.size for size, mode in zip(found.shape, atoms.modes, strict=True))
-    tilers, repeated = read_permutation(permutation, own)
-    blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes
-    _threads_fit(blank)
-    least = [least_size(tiler) for tiler in tilers]
-    sizes = [
-        number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or closing_size(blank))
-    ]
-    if len(sizes) != 3:
-        raise LayoutError(
-            "bad_tile", f"tile has {len(sizes)} number{'s' * (len(sizes) != 1)}.", "Three: M, N and K.", "tile"
-        )
-    for at, (size, step, atoms_) in enumerate(zip(sizes, least, own, strict=True)):
-        for whole, what in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
-            if size % whole:
-                both = lcm(step, atoms_)
-                raise LayoutError(
-                    "bad_tile",
-                    f"{LETTERS[at]} = {size} is not a multiple of the {whole} that {what}.",
-                    f"Multiples of {both}: {both}, {2 * both}, {4 * both}, …",
-                    "tile",
-                )
-    made = TiledMMA(found, atoms, tilers, (sizes[0], sizes[1], sizes[2]), repeated)
-    for name, (first, second) in SIDES.items():
-        held = found.layouts[name].modes[1].size * made.steps[first] * made.steps[second]
-        rows = made.threads if name not in found.shared else made.threads // found.threads.size
-        if held * rows > MOST_VALUES:
-            raise LayoutError(
-                "too_large",
-                f"Operand {name.upper()} of all threads has {held * rows} values.",
-                f"At most {MOST_VALUES}.",
-                "tile",
-            )
-    return made
-
-
 def closing_size(made: TiledMMA) -> tuple[int, int, int]:
     """Return M, N and K of the least tile that permutation and atoms cover whole. It is `shape` where the permutation
     has no gaps and the atoms divide it.
@@ -361,27 +295,3 @@ def closing_size(made: TiledMMA) -> tuple[int, int, int]:
     own = zip(made.permutation, made.atom.shape, made.atoms, strict=True)
     m, n, k = (lcm(least_size(tiler), size * times) for tiler, size, times in own)
     return m, n, k
-
-
-def _threads_fit(made: TiledMMA) -> None:
-    """LayoutError where atoms share threads, or where there are more than a block has."""
-    told, threads = str(made.atom_layout), made.thread_layout
-    if max(threads.size, threads.cosize) > MOST_THREADS:
-        raise LayoutError(
-            "bad_atom_layout",
-            f"The atom layout {shown(told, 80)} reaches thread {max(threads.size, threads.cosize) - 1}.",
-            f"A block has at most {MOST_THREADS} threads: {MOST_THREADS // made.atom.threads.size} atoms.",
-            "atom_layout",
-        )
-    held = made.thread_ids
-    again = sum(
-        tuples.indices(at, mode.shape, mode.stride)
-        for at, mode in zip(made.coordinates, made.thread_layout.modes, strict=True)
-    )
-    if not np.array_equal(again, held) or np.unique(held).size != held.size:
-        raise LayoutError(
-            "bad_atom_layout",
-            f"The atom layout {shown(told, 80)} gives two atoms the same threads.",
-            "Give strides that number every atom differently, e.g. (2,2,1):(1,2,0).",
-            "atom_layout",
-        )

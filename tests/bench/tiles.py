@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lanescope.tiles.mma import tiled_mma
+from lanescope.tiles.tiled_mma import tiled_mma
 from tests.bench import load
 from tests.bench.peers import PEER, peer_python
 from tests.oracle import cutlass, tiled

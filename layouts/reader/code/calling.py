@@ -14,7 +14,7 @@ from lanescope.reader.code.constness import const_of, pointee_const
 from lanescope.reader.code.lifetimes import MADE, PASSED
 from lanescope.reader.code.lookup import find_name, namespace_of
 from lanescope.reader.code.naming import key_of
-from lanescope.reader.code.overloads import Argument, Candidate, accepts_count, choose
+from lanescope.reader.code.overloads import Argument, Candidate, accepts_count, choose, rank_of
 from lanescope.reader.code.paths import Left
 from lanescope.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
 from lanescope.reader.code.values import (
@@ -1389,8 +1389,6 @@ def _enum_name(argument: Argument) -> str:
 
 
 def _could(argument: Argument, kind: Kind | None) -> bool:
-    from lanescope.reader.code.overloads import rank_of
-
     return rank_of(argument, kind) is not None
 
 

@@ -19,7 +19,7 @@ from lanescope.reader.code.lifetimes import Lifetimes, has_name
 from lanescope.reader.code.lookup import find_in, find_name, open_namespace
 from lanescope.reader.code.loops import Loops
 from lanescope.reader.code.overloads import Argument, Candidate
-from lanescope.reader.code.paths import Escape, Journal, Left, ThrownError
+from lanescope.reader.code.paths import Escape, Journal, Left, Target, ThrownError
 from lanescope.reader.code.records import layout_of, merged_declarations
 from lanescope.reader.code.templates import same_type
 from lanescope.reader.code.values import (
@@ -693,8 +693,6 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         """A switch from one of its labels on, up to a break."""
         if start is None:
             return None
-        from lanescope.reader.code.paths import Target
-
         inner, target = Scope(scope), Target(False, len(self.branches))
         self.targets.append(target)
         left: Left | None = None

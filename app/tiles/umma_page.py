@@ -7,7 +7,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit import links
-from lanescope.app.tiles import facts, paper, umma_facts, umma_figure
+from lanescope.app.kit.maps import paper
+from lanescope.app.tiles import facts, umma_facts, umma_figure
 from lanescope.app.tiles.bench import PATH, layouts_of
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles import umma_code

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lanescope.app.kit.fact import fact, sometimes
+from lanescope.app.kit.maps.bench import LANES, Bench, Held
+from lanescope.app.kit.maps.stage import PIN
 from lanescope.app.kit.matrix import MatrixData
-from lanescope.app.tiles.held import LANES, Bench, Held
-from lanescope.app.tiles.state import PIN
 from lanescope.render import palette
 from lanescope.render.view import BETWEEN_OWNERS, SPOKEN
 

@@ -8,12 +8,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.tiles.draw import Cells
 from lanescope.tiles.shades import Shade
 
 Longs = NDArray[np.int64]
 LANES = 32
+BANKS, BANK_BYTES, BANKS_A_COLOUR = 32, 4, 4  # of shared memory; 16 bytes, a chunk, have one colour
 MOST_LISTED = 256  # lines of one holder that a page lists
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Who holds each element of an operand: thread and value of its first copy, int64 [rows, cols]; copies: how many
+    threads hold it.
+    """
+
+    thread: Longs
+    value: Longs
+    copies: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +35,13 @@ class OfCells:
 
     numbers: Longs
     names: tuple[str, ...]
+
+
+def banked(byte: Longs) -> OfCells:
+    """Four neighbouring banks, the 16 bytes of a chunk, as one colour."""
+    firsts = range(0, BANKS, BANKS_A_COLOUR)
+    number = np.where(byte < 0, -1, byte // (BANK_BYTES * BANKS_A_COLOUR) % len(firsts))
+    return OfCells(number, tuple(f"{first}–{first + BANKS_A_COLOUR - 1}" for first in firsts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

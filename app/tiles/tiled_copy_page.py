@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 from lanescope.app.banks.draw import banks_svg
 from lanescope.app.kit.encode import dumps
 from lanescope.app.kit.fact import Json
-from lanescope.app.tiles import bulkbench, copied, copies, forms, paper, script, stage
-from lanescope.app.tiles.held import Bench
+from lanescope.app.kit.maps import paper, script, stage
+from lanescope.app.kit.maps.bench import Bench
+from lanescope.app.tiles import forms, tiled_copy_facts
+from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, copy_bench, tma_bench, tma_look
 from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES
@@ -128,12 +130,12 @@ def context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any
     given = body(asked)
     if is_tma(asked["atom"]):
         return _tma(asked, query, given)
-    made = copies.copy_of(given)
-    held, across = copies.sides(made, given)
-    return _shown(copied.bench(made, held), copied.LOOK, asked, query) | {
+    made = tiled_copy_facts.copy_of(given)
+    held, across = tiled_copy_facts.sides(made, given)
+    return _shown(copy_bench(made, held), COPY_LOOK, asked, query) | {
         "found": made, "held": held, "across": across, "name": made.atom.name, "covers": made.tiler,
         "figures": figures(made, held, across), "banks": banks_svg([held.costs[0]]) if held else "",
-        "apply": _apply(held, asked), "code": _code(made, asked), "notes": copies.copy_notes(made, given),
+        "apply": _apply(held, asked), "code": _code(made, asked), "notes": tiled_copy_facts.copy_notes(made, given),
     }  # fmt: skip
 
 
@@ -156,13 +158,13 @@ def _tma(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dic
         raise LayoutError(
             "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
         )
-    made = copies.tma_of(given)
-    bench = bulkbench.bench(made)
+    made = tiled_copy_facts.tma_of(given)
+    bench = tma_bench(made)
     where = read_layout(asked["global"], "global") if asked["global"] else None
     code = [bulkcode.tensor_map(made, where), bulkcode.issued(made)] if not made.rules else []
-    return _shown(bench, bulkbench.look(made), asked, query) | {
+    return _shown(bench, tma_look(made), asked, query) | {
         "found": made, "tma": made, "held": None, "name": made.atom, "covers": made.box,
-        "notes": copies.tma_notes(made), "figures": _boxes(made), "code": "\n".join(code),
+        "notes": tiled_copy_facts.tma_notes(made), "figures": _boxes(made), "code": "\n".join(code),
         "python": bulkcode.python(made, given["storage"], asked["major"]),
         "lands": bulkcode.starts(made)[:MOST_LISTED] if not made.rules else [],
     }  # fmt: skip

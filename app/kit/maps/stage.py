@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.tiles.draw import Cells
-from lanescope.app.tiles.held import LANES, Bench, Held
-from lanescope.app.tiles.state import PIN, place
+from lanescope.app.kit.maps.bench import LANES, Bench, Cells, Held
 from lanescope.errors import LayoutError
 from lanescope.reading import choice, number, pair, ranges, shown
 from lanescope.render import palette, window
@@ -22,6 +20,7 @@ from lanescope.render.view import Panel
 from lanescope.render.window import Range
 
 LOOK = ("colour", "label", "warps", "lanes", "pin", "sel", "view")
+PIN = "{panel}:{row},{col}"
 MOST_WARPS = 1024
 MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
 
@@ -65,6 +64,25 @@ def _legal(bench: Bench, name: str, given: str) -> str:
         return given if given == window.WHOLE else window.written(window.parts(given, bench.extents))
     sizes = {one.name: (one.rows, one.cols) for one in bench.maps}
     return place(name, given, sizes, f"{bench.maps[0].name}:3,2")
+
+
+def place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
+    """A cell of a matrix (pin), or a region of it (sel), as an address writes it. sizes: rows and columns of each
+    matrix."""
+    matrix, _, where = given.partition(":")
+    if matrix not in sizes:
+        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", f"Write matrix:row,column, as in {example}.", name)
+    counts = sizes[matrix]
+    try:
+        if name == "pin":
+            row, col = pair(where, name, (counts[0] - 1, counts[1] - 1))
+            return PIN.format(panel=matrix, row=row, col=col)
+        spans = [ranges(part, name, count) for part, count in zip(where.split(","), counts, strict=True)]
+    except (LayoutError, ValueError):
+        title = matrix.upper() if len(matrix) == 1 else matrix.capitalize()
+        hint = f"{title} has {counts[0]} rows and {counts[1]} columns, from 0."
+        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", hint, name) from None
+    return f"{matrix}:" + ",".join(f"{span[0][0]}-{span[0][1]}" for span in spans)
 
 
 def _pin_of(bench: Bench, thread: str) -> str:

@@ -10,10 +10,11 @@ import numpy as np
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.maps import paper
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing
-from lanescope.app.tiles import looping, loops, paper
-from lanescope.app.tiles.loops import LoopFacts, LoopOperand, LoopStep
+from lanescope.app.tiles import main_loop_facts, main_loop_page
+from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand, LoopStep
 from lanescope.render.palette import RIGHT, WRONG, Palette
 from lanescope.render.view import GAP, LEFT, TOP, Panel
 
@@ -27,8 +28,8 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
     """The picture, tables or facts of a main loop that a query names; LayoutError for the first option that does not
     fit.
     """
-    diagrams.known(form, query, OPTIONS, tuple(looping.FIELDS))
-    found = loops.loop_facts(looping.body(looping.asked_of(query)))
+    diagrams.known(form, query, OPTIONS, tuple(main_loop_page.FIELDS))
+    found = main_loop_facts.loop_facts(main_loop_page.body(main_loop_page.asked_of(query)))
     if form == "json":
         return dumps(found), FORMS[form]
     if form == "csv":
@@ -40,7 +41,7 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
 
 def inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide."""
-    return picture(loops.loop_facts(looping.body(looping.asked_of(query))), None)
+    return picture(main_loop_facts.loop_facts(main_loop_page.body(main_loop_page.asked_of(query))), None)
 
 
 def picture(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
@@ -58,9 +59,9 @@ def picture(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
         )
     panels, x = [], LEFT + 12
     for name, one in _operands(found):
-        panels.append(_panel(name, looping.table(one), (x, y + TOP + 10)))
+        panels.append(_panel(name, main_loop_page.table(one), (x, y + TOP + 10)))
         x += max(panels[-1].width, 6.9 * len(panels[-1].title)) + GAP + LEFT
-    said = f"Main loop: {looping.said(found)}"
+    said = f"Main loop: {main_loop_page.said(found)}"
     wide = max(len(text) for _, text in lines) * 7.4 + 24
     return paper.drawing(tuple(panels), theme, title=title, said=said, legend=[], labelled=True, extra="".join(extra),
                          least=(wide, y + 10))  # fmt: skip
@@ -70,8 +71,8 @@ def _operands(found: LoopFacts) -> list[tuple[str, LoopOperand]]:
     return [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one and one.steps]
 
 
-def _stage_line(one: loops.LoopStage) -> tuple[str, str]:
-    text = f"{one.operand.upper()} {looping.STAGES[one.stage]}, {one.access}: {one.count} {one.units}, "
+def _stage_line(one: main_loop_facts.LoopStage) -> tuple[str, str]:
+    text = f"{one.operand.upper()} {main_loop_page.STAGES[one.stage]}, {one.access}: {one.count} {one.units}, "
     text += "no more than needed" if one.count == one.ideal else f"{one.ideal} needed"
     return "ok" if one.count == one.ideal else "bad", text
 
@@ -117,6 +118,6 @@ def _text(form: str, found: LoopFacts) -> list[str]:
         lines = [" ".join(cell.ljust(n) for cell, n in zip(row, wide, strict=True)).rstrip() for row in each]
     out = ["\n".join(lines) + "\n"]
     for name, one in _operands(found):
-        body = [[_cell(step) for step in row] for row in looping.table(one)]
+        body = [[_cell(step) for step in row] for row in main_loop_page.table(one)]
         out.append(paper.matrix_text(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))
     return out

@@ -1,5 +1,5 @@
-"""A tile that TMA copies as maps of the stage: the tile by its boxes and CTAs, and shared memory by its rows of 128
-bytes. No framework.
+"""The maps of a copy on the stage. A TiledCopy has its two sides, with the bank of every element; a copy by TMA has the
+tile by its boxes and CTAs, and shared memory by its rows of 128 bytes. No framework.
 """
 
 from __future__ import annotations
@@ -7,23 +7,116 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.tiles.copied import BANK_BYTES, BANKS, LOOK, PATH, banked
-from lanescope.app.tiles.held import Bench, Held, OfCells
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, Bench, Held, OfCells, banked
 from lanescope.tiles.bulk import TmaCopy
+from lanescope.tiles.copy import Side, TiledCopy
+from lanescope.tiles.memory import SharedSide
+from lanescope.tiles.shades import Shade
 
 Longs = NDArray[np.int64]
+PATH = "/tiles/copy"
+COPY_LOOK = {"colour": "warp", "label": "thread:value", "warps": "", "lanes": "", "pin": "", "sel": "", "view": ""}
+COPY_COLOURS = {
+    "warp": "warp",
+    "group": "lane group (lane / 4)",
+    "lane": "thread in group (lane % 4)",
+    "value": "value",
+    "access": "access of a thread",
+    "bank": "shared-memory bank",
+}
+COPY_LABELS = {
+    "thread:value": "thread : value",
+    "register": "thread, access",
+    "row,col": "row, column",
+    "bank": "bank : byte",
+    "none": "none",
+}
+COPY_TEXTS = {
+    "thread:value": "T{thread}{more}:{values}",
+    "register": "T{thread}{more} #{registers}",
+    "row,col": "{row},{col}",
+    "bank": "b{bank}:{byte}",
+    "none": "",
+}
+
+
+# TiledCopy ------------------------------------------------------------------------------------------------------------
+
+
+def copy_bench(made: TiledCopy, held: SharedSide | None) -> Bench:
+    """Source and destination; with a shared side the banks, too."""
+    byte = bytes_of(made, held) if held else None
+    maps = tuple(_copy_side(made, name, byte) for name in ("source", "destination"))
+    colours, labels, texts = (
+        {name: said for name, said in row.items() if name != "bank" or held}
+        for row in (COPY_COLOURS, COPY_LABELS, COPY_TEXTS)
+    )
+    return Bench(PATH, "the TiledCopy", maps, colours=colours, labels=labels, texts=texts, letter="#",
+                 owner="{holder}, value {value}, access {register}")  # fmt: skip
+
+
+def bytes_of(made: TiledCopy, held: SharedSide) -> Longs:
+    """Where each element lies in shared memory: int64 [rows, cols], -1 where nothing is copied."""
+    side: Side = getattr(made, held.side)
+    out = np.full(made.tile, -1, dtype=np.int64)
+    out[side.rows, side.cols] = held.address
+    return out
+
+
+def _copy_side(made: TiledCopy, name: str, byte: Longs | None) -> Held:
+    side: Side = getattr(made, name)
+    rows, cols = made.tile
+    accesses = side.values // side.access
+    about = (
+        f"{rows} × {cols} · {accesses} access{'es' * (accesses != 1)} of {side.access} value{'s' * (side.access != 1)}"
+        " a thread"
+    )
+    edges = [list(range(step, size, step)) for step, size in zip(made.tiler, made.tile, strict=True)]
+    told = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
+    return Held(
+        name,
+        name.capitalize(),
+        about,
+        rows=rows,
+        cols=cols,
+        cell=side.rows.astype(np.int64) * cols + side.cols,
+        element_bits=made.element_bits,
+        shades={
+            "warp": Shade("thread", 32, -(-made.threads // 32)),
+            "group": Shade("thread", 4, 8),
+            "lane": Shade("thread", 1, 4),
+            "value": Shade("value", 1, side.values),
+            "access": Shade("value", side.access, accesses),
+        },
+        of_cells={} if byte is None else {"bank": banked(byte)},
+        group=tuple(v // side.access for v in range(side.values)),
+        told=told,
+        edges=(edges[0], edges[1]),
+    )
+
+
+# TMA ------------------------------------------------------------------------------------------------------------------
+
 LINE, CHUNK = 128, 16  # bytes: a row of shared memory's picture; what a swizzle moves as one
 MOST_CELLS = 1 << 16  # of shared memory's picture
-COLOURS = {
-    "chunk": "chunk of 16 bytes in the tile, mod 8", "box": "box (instruction)", "cta": "CTA that brings it",
-    "phase": "row of 128 bytes mod 8", "bank": "shared-memory bank",
-}  # fmt: skip
-LABELS = {"element": "row, column", "byte": "byte in shared memory", "chunk": "box : chunk of 16 bytes",
-          "bank": "bank", "none": "none"}  # fmt: skip
-TEXTS = {"element": "{r},{c}", "byte": "{byte}", "chunk": "{box}:{chunk}", "bank": "b{bank}", "none": ""}
+TMA_COLOURS = {
+    "chunk": "chunk of 16 bytes in the tile, mod 8",
+    "box": "box (instruction)",
+    "cta": "CTA that brings it",
+    "phase": "row of 128 bytes mod 8",
+    "bank": "shared-memory bank",
+}
+TMA_LABELS = {
+    "element": "row, column",
+    "byte": "byte in shared memory",
+    "chunk": "box : chunk of 16 bytes",
+    "bank": "bank",
+    "none": "none",
+}
+TMA_TEXTS = {"element": "{r},{c}", "byte": "{byte}", "chunk": "{box}:{chunk}", "bank": "b{bank}", "none": ""}
 
 
-def bench(made: TmaCopy) -> Bench:
+def tma_bench(made: TmaCopy) -> Bench:
     """The tile, shared memory as TMA fills it (a store: as it reads it), and the storage where that has an element
     elsewhere. What lights up together are 16 bytes."""
     maps = [_tile(made)]
@@ -36,14 +129,14 @@ def bench(made: TmaCopy) -> Bench:
         one = _shared(made, name, title, says, address, base)
         if one is not None:
             maps.append(one)
-    colours = {name: text for name, text in COLOURS.items() if name != "cta" or made.multicast > 1}
+    colours = {name: text for name, text in TMA_COLOURS.items() if name != "cta" or made.multicast > 1}
     return Bench(
         PATH,
         "the tile of a TMA copy",
         tuple(maps),
         colours=colours,
-        labels=LABELS,
-        texts=TEXTS,
+        labels=TMA_LABELS,
+        texts=TMA_TEXTS,
         letter="word ",
         unit="chunk",
         owner="{holder} of 16 bytes",
@@ -51,9 +144,9 @@ def bench(made: TmaCopy) -> Bench:
     )
 
 
-def look(made: TmaCopy) -> dict[str, str]:
+def tma_look(made: TmaCopy) -> dict[str, str]:
     """What the page shows where an address says nothing: what tells most apart."""
-    return {**LOOK, "colour": "cta" if made.multicast > 1 else "chunk", "label": "element"}
+    return {**COPY_LOOK, "colour": "cta" if made.multicast > 1 else "chunk", "label": "element"}
 
 
 def _of_cells(address: Longs) -> dict[str, OfCells]:

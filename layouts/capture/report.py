@@ -1,22 +1,66 @@
-"""A verified capture in words, for a terminal."""
+"""A verified capture: its verdict, and in words for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from lanescope.bits import hex_word
-from lanescope.capture.causes import causes
+from lanescope.capture.accumulated import Accumulator
+from lanescope.capture.causes import Cause, causes
 from lanescope.capture.known import NONE, SEVERAL
+from lanescope.capture.seen import Unread
+from lanescope.capture.verdict import Load, Operand, Picture, Verdict
 from lanescope.descriptor.causes import TITLES
 from lanescope.reading import listed
 
-if TYPE_CHECKING:
-    from lanescope.capture.causes import Cause
-    from lanescope.capture.verify import Operand, Verdict, Verified
-
 MOST_ROWS = 48  # of the table that is printed
 MOST_CAUSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many."""
+
+    steps: tuple[Verdict, ...]
+    accumulators: tuple[Accumulator, ...]
+    loads: tuple[Load, ...]
+    unread: tuple[Unread, ...]
+    notes: tuple[str, ...]
+    source: str
+    records: int
+    dropped: int
+    left: int
+    picture: Picture | None = None
+
+    @property
+    def wrong(self) -> tuple[Verdict, ...]:
+        """The wrong steps, in their order."""
+        return tuple(step for step in self.steps if not step.ok)
+
+    @property
+    def first_wrong(self) -> Verdict | None:
+        return next(iter(self.wrong), None)
+
+    @property
+    def verdict(self) -> str:
+        """match; mismatch where a step or an accumulator is wrong; unknown where nothing was judged, or not all."""
+        if self.wrong or any(one.verdict == "mismatch" for one in self.accumulators):
+            return "mismatch"
+        return "match" if self.steps and not self.unread and not self.left else "unknown"
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that was recorded is right."""
+        return self.verdict == "match"
+
+    @property
+    def text(self) -> str:
+        """The verdict, a line a cause, and every step."""
+        return text(self)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def summary(told: Verified) -> str:
@@ -49,7 +93,7 @@ def text(told: Verified, every: bool = True) -> str:
 
 
 def _lines(told: Verified, every: bool) -> Iterator[str]:
-    for cause in causes(told):
+    for cause in causes(told.steps):
         yield f"  {cause_line(cause)}"
     if told.steps and (every or told.first_wrong is None):
         yield from _table(told)

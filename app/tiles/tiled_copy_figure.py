@@ -10,13 +10,13 @@ import numpy as np
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.maps import figure, paper, stage
+from lanescope.app.kit.maps.bench import Bench
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing
-from lanescope.app.tiles import bulkbench, copied, copies, copying, paper, stage
-from lanescope.app.tiles.held import Bench
+from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
+from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, copy_bench, tma_bench, tma_look
 from lanescope.reading import choice
-from lanescope.render.palette import Palette
-from lanescope.render.view import GAP, LEFT, TOP
 from lanescope.tiles.bulk import TmaCopy, is_tma
 from lanescope.tiles.copy import Side, TiledCopy
 from lanescope.tiles.memory import SharedSide
@@ -37,58 +37,43 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
     """The picture, table or text of a TiledCopy that a query names; LayoutError for the first option that does not
     fit.
     """
-    diagrams.known(form, query, OPTIONS, tuple(copying.FIELDS))
-    given = copying.body(copying.asked_of(query))
+    diagrams.known(form, query, OPTIONS, tuple(tiled_copy_page.FIELDS))
+    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
     if form == "json":
         tma = is_tma(str(given.get("atom")))
-        return dumps(copies.tma_facts(given) if tma else copies.copy_facts(given)), FORMS[form]
+        return dumps(tiled_copy_facts.tma_facts(given) if tma else tiled_copy_facts.copy_facts(given)), FORMS[form]
     found, held, bench, look = _read(query)
     if form == "csv":
         made_of = _boxes_csv(found) if isinstance(found, TmaCopy) else _csv(found, held, bench, look)
         return made_of.encode(), FORMS[form]
     if form in ("txt", "md"):
-        return "\n".join(texts(form, bench, look)).encode(), FORMS[form]
-    drawing = picture(bench, look, diagrams.theme(query), query.get("title", ""), query.get("legend") == "1")
+        return "\n".join(figure.texts(form, bench, look)).encode(), FORMS[form]
+    drawing = figure.picture(bench, look, diagrams.theme(query), query.get("title", ""), query.get("legend") == "1")
     return diagrams.drawn(form, drawing, query, draw_)
 
 
 def inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
     _, _, bench, look = _read(query)
-    return picture(bench, look, None, legend=query.get("legend") == "1")
+    return figure.picture(bench, look, None, legend=query.get("legend") == "1")
 
 
 def _read(query: Mapping[str, str]) -> tuple[TiledCopy | TmaCopy, SharedSide | None, Bench, dict[str, str]]:
-    given = copying.body(copying.asked_of(query))
+    given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
     found: TiledCopy | TmaCopy
-    held, own = None, copied.LOOK
+    held, own = None, COPY_LOOK
     if is_tma(str(given.get("atom"))):
-        found = copies.tma_of(given)
-        bench, own = bulkbench.bench(found), bulkbench.look(found)
+        found = tiled_copy_facts.tma_of(given)
+        bench, own = tma_bench(found), tma_look(found)
     else:
-        found = copies.copy_of(given)
-        held, _ = copies.sides(found, given)
-        bench = copied.bench(found, held)
+        found = tiled_copy_facts.copy_of(given)
+        held, _ = tiled_copy_facts.sides(found, given)
+        bench = copy_bench(found, held)
     if query.get("side"):
         name = choice(query["side"], "side", [one.name for one in bench.maps])
         bench = replace(bench, maps=tuple(one for one in bench.maps if one.name == name))
     look = stage.strictly(bench, query, own)
     return found, held, bench, look
-
-
-def picture(bench: Bench, look: Mapping[str, str], theme: Palette | None, title: str = "", legend: bool = False) -> str:
-    """The SVG of the maps of a bench side by side; theme None takes the page's colours."""
-    spans = [stage.spans_of(bench, one, look["view"]) for one in bench.maps]
-    total = sum(len(rows) * len(cols) for rows, cols in spans)
-    labelled = look["label"] != "none" and total <= paper.MOST_LABELS
-    cell = paper.cell(labelled, sum(len(cols) for _, cols in spans))
-    x, y, panels = LEFT, TOP + (paper.ABOVE if title else 0.0), []
-    for one, span in zip(bench.maps, spans, strict=True):
-        panels.append(stage.moved(stage.panel(bench, one, look, span, labelled), (x, y), cell, span))
-        x += max(panels[-1].width, 7.6 * len(one.title)) + GAP + LEFT
-    told = stage.legend(bench, look) if legend else []
-    said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
-    return paper.drawing(tuple(panels), theme, title=title, said=said, legend=told, labelled=labelled)
 
 
 def _csv(found: TiledCopy, held: SharedSide | None, bench: Bench, look: Mapping[str, str]) -> str:
@@ -115,27 +100,3 @@ def _boxes_csv(found: TmaCopy) -> str:
         told = (row, col, found.number[row, col], found.cta[row, col], byte, byte // 4 % 32, found.expected[row, col])
         lines.append(",".join(map(str, told)))
     return "\n".join(lines) + "\n"
-
-
-def cells(bench: Bench, look: Mapping[str, str]) -> list[list[str]]:
-    """The text of every cell of each map in its window, a line of CSV a row."""
-    out = []
-    for one in bench.maps:
-        rows, cols = stage.spans_of(bench, one, look["view"])
-        paper.fits_text(f"The {one.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
-        body = stage.panel(bench, one, look, (rows, cols), True).texts or []
-        out.append(
-            [",".join(f'"{body[r][c]}"' if "," in body[r][c] else body[r][c] for c in cols) + "\n" for r in rows]
-        )
-    return out
-
-
-def texts(form: str, bench: Bench, look: Mapping[str, str]) -> list[str]:
-    """Each map of a bench as a matrix of its labels, in Markdown or plain text."""
-    out = []
-    for one in bench.maps:
-        rows, cols = stage.spans_of(bench, one, look["view"])
-        paper.fits_text(f"The {one.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
-        body = stage.panel(bench, one, look, (rows, cols), True).texts or []
-        out.append(paper.matrix_text(form, f"{one.title} {one.rows}×{one.cols}", body, rows, cols))
-    return out

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from lanescope.app.kit.fact import Json, Says, fact, sometimes
-from lanescope.app.tiles.copies import copy_of
 from lanescope.app.tiles.facts import mma_of
+from lanescope.app.tiles.tiled_copy_facts import copy_of
 from lanescope.cute.text import read_layout
 from lanescope.errors import LayoutError
 from lanescope.reading import asked, choice, keys, number, table, text

@@ -8,10 +8,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.maps import paper
 from lanescope.app.kit.rows import named
-from lanescope.app.tiles import copies, copyfigure, copying, facts, forms, loops, paper
+from lanescope.app.tiles import facts, forms, main_loop_facts, tiled_copy_facts, tiled_copy_figure, tiled_copy_page
 from lanescope.app.tiles.bench import swatches
-from lanescope.app.tiles.loops import LoopFacts, LoopOperand
+from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
 from lanescope.tiles.mma import TiledMMA
@@ -85,7 +86,7 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit."""
     given = body(asked)
     made = facts.mma_of(given["tiled_mma"], "tiled_mma")
-    found = loops.loop_facts(given)
+    found = main_loop_facts.loop_facts(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
     pages = {f"{side}.{stage}": copy_page(asked, side, stage) for side in "ab" for stage in ("store", "load")}
     return {
@@ -136,7 +137,7 @@ def moved(pages: Mapping[str, str]) -> list[tuple[str, str, str]]:
         title = f"{side.upper()}: {'global → shared memory' if stage == 'store' else 'shared memory → registers'}"
         if page:
             with suppress(LayoutError):  # a tile that is too large for one picture
-                out.append((title, page, copyfigure.inline(dict(parse_qsl(page.partition("?")[2])))))
+                out.append((title, page, tiled_copy_figure.inline(dict(parse_qsl(page.partition("?")[2])))))
     return out
 
 
@@ -163,8 +164,14 @@ def copy_page(asked: Mapping[str, str], side: str, stage: str) -> str:
     except LayoutError:
         return ""
     m, n, k = made.tile
-    out = {**copying.EMPTY, "tile": f"{m if side == 'a' else n}x{k}", "stored": "rows", "pitch_bytes": own["pitch"],
-           "major": own["major"], "element_bits": str(made.operand(side).element_bits)}  # fmt: skip
+    out = {
+        **tiled_copy_page.EMPTY,
+        "tile": f"{m if side == 'a' else n}x{k}",
+        "stored": "rows",
+        "pitch_bytes": own["pitch"],
+        "major": own["major"],
+        "element_bits": str(made.operand(side).element_bits),
+    }
     if stage == "store":
         out |= {"atom": own["copy"], "bits": own["bits"], "thr_layout": own["thr"], "val_layout": own["val"],
                 "global": own["global"], "swizzle": own["swizzle"]}  # fmt: skip
@@ -172,10 +179,10 @@ def copy_page(asked: Mapping[str, str], side: str, stage: str) -> str:
         out |= {"atom": own["load"], "mma": asked["atom"], "atom_layout": asked["atom_layout"], "operand": side,
                 "permutation": asked["permutation"], "swizzle": own["read"] or own["swizzle"]}  # fmt: skip
     try:
-        copies.sides(copies.copy_of(copying.body(out)), copying.body(out))
+        tiled_copy_facts.sides(tiled_copy_facts.copy_of(tiled_copy_page.body(out)), tiled_copy_page.body(out))
     except LayoutError:  # the loop says why an access faults
         return ""
-    return copying.address(out)
+    return tiled_copy_page.address(out)
 
 
 def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:

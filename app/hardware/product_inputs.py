@@ -1,0 +1,165 @@
+"""The inputs of a product: random whole numbers or a user's matrices, packed into registers and shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.hardware import numbers, own
+from lanescope.errors import LayoutError
+from lanescope.ptx.codec import bounds, scale_codes
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.metadata import Sparsity
+from lanescope.shared.swizzle import mode
+from lanescope.shared.tiling import Tile
+
+Array = NDArray[Any]
+SEED = 20261121
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Matrices [product, rows, cols], of whole numbers unless a user gave others; stored_a is what the registers of a
+    sparse A hold.
+    """
+
+    a: Array
+    stored_a: Array
+    b: Array
+    c: Array
+    metadata: Array
+    scales: dict[str, Array]
+
+    def expected(self, i: Instruction) -> Array:
+        """C + A·B, by NumPy, from the matrices alone: the maps have no part in it."""
+        a, b = self.a.astype(np.float64), self.b.astype(np.float64)
+        if i.types["a"] == "b1":
+            combine = np.bitwise_xor if "xor" in i.modifiers else np.bitwise_and
+            counted: Array = self.c + combine(self.a[:, :, :, None], self.b[:, None, :, :]).sum(axis=2)
+            return counted
+        for name, scale in self.scales.items():
+            values = numbers.decode(scale.astype(np.uint64), i.types["s"])
+            spread = np.repeat(values, i.sizes["k"] // scale.shape[1], axis=1)
+            a, b = (a * spread, b) if name == "scale_a" else (a, b * spread.T)
+        out: Array = self.c + a @ b
+        return out
+
+    def tolerance(self, i: Instruction) -> Array:
+        """How far D may be from expected(): nothing where every sum is a whole number that the accumulator holds, else
+        K + 2 roundings.
+
+        Where a product is of fp8 or narrower types, 13 significant bits are counted on: some tensor cores add those
+        with fewer than f32 has.
+        """
+        kind = i.operands["d"].element.name
+        if i.types["a"] == "b1" or kind == "s32":
+            return np.zeros(self.expected(i).shape)
+        size = replace(self, a=np.abs(self.a), b=np.abs(self.b), c=np.abs(self.c)).expected(i)
+        bits = min(
+            {"f16": 11, "f32": 24, "f64": 53}[kind], 13 if i.operands["a"].container_bits == 8 or i.scales else 53
+        )
+        whole = all(np.issubdtype(matrix.dtype, np.integer) for matrix in (self.a, self.b, self.c)) and not self.scales
+        exact = whole and size.max() < 2.0**bits
+        out: Array = np.zeros_like(size) if exact else (self.a.shape[2] + 2) * 2.0 ** (1 - bits) * size
+        return out
+
+
+def inputs(i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[str, Any] | None = None) -> Inputs:
+    """Random whole numbers every type of the instruction holds exactly. selector: of a sparse A's metadata.
+
+    data: matrices in place of random ones (own.check); C is then zero where it is not given.
+    """
+    rng = np.random.default_rng(seed)
+    op = i.operands["a"]
+    products = i.operands["d"].extents.get("product", 1)
+    stored = rng.choice(numbers.legal_values(i.types["a"]), (products, op.row_count, op.col_count))
+    words = np.zeros((1, i.threads), np.uint32)
+    dense = stored
+    if op.sparsity:
+        words = np.array([metadata(rng, op.sparsity, i.threads)], np.uint32)
+        columns = op.sparsity.dense_columns(op.coords["col"], words[0].tolist(), selector)
+        dense = np.zeros((1, op.row_count, op.dense_col_count), dtype=stored.dtype)
+        dense[0, op.rows, columns] = stored[0, op.rows, op.coords["col"]]
+    b = rng.choice(numbers.legal_values(i.types["b"]), (products, i.sizes["k"], i.sizes["n"]))
+    c = rng.integers(-8, 9, (products, i.sizes["m"], i.sizes["n"]))
+    scales = {
+        name: rng.choice(scale_codes(scale.element.name), (i.sizes["m" if name == "scale_a" else "n"], scale.blocks))
+        for name, scale in i.scales.items()
+    }
+    random = Inputs(dense, stored, b, c, words, scales)
+    return given(i, random, data, selector) if data else random
+
+
+def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int = 0, steps: int = 1) -> Inputs:
+    """The inputs with a user's matrices in place of random ones. LayoutError where D would not hold their product."""
+    made: dict[str, Any] = {**own.matrices(i, data, steps)}
+    op = i.operands["a"]
+    made.setdefault("c", np.zeros_like(random.c))
+    if "a" in made:
+        made["stored_a"] = made["a"]
+        if op.sparsity:
+            made["stored_a"] = op.sparsity.compress(made["a"][0])[None]
+            parts = np.split(made["a"][0], steps, axis=1)
+            made["metadata"] = np.array(
+                [op.sparsity.words(part, op.rows, op.coords["col"], selector) for part in parts], np.uint32
+            )
+    out = replace(random, **made)
+    wanted, kind = out.expected(i), i.operands["d"].element.name
+    low, high = bounds(kind)
+    if not ((wanted >= low) & (wanted <= high)).all():
+        product, row, col = (int(n) for n in np.argwhere(~((wanted >= low) & (wanted <= high)))[0])
+        raise LayoutError(
+            "bad_matrix",
+            f"D[{row},{col}] would be {wanted[product, row, col]:g}; {kind} ends at {high:g}.",
+            "Give smaller numbers.",
+            "a",
+        )
+    return out
+
+
+def metadata(rng: np.random.Generator, sparsity: Sparsity, threads: int) -> list[int]:
+    """A legal 32-bit e for every thread."""
+    nibbles = rng.choice(sparsity.nibbles, (threads, 8)).tolist()
+    return [sum(int(nibble) << 4 * n for n, nibble in enumerate(row)) for row in nibbles]
+
+
+def pack(op: Operand, values: Array) -> Array:
+    """Values [product, rows, cols] → registers, by the map."""
+    bits = numbers.encode(values, op.element.name)
+    return numbers.pack(op, np.moveaxis(bits, 0, -1) if len(op.axes) == 3 else bits[0])
+
+
+def scale_words(i: Instruction, name: str, codes: Array) -> Array:
+    """Scale codes [row or col, block] → the 32-bit scale data of every lane, byte-id and thread-id 0."""
+    thread, byte = i.scales[name].owners()
+    words = np.zeros(32, np.uint32)
+    np.bitwise_or.at(words, thread, codes.astype(np.uint32) << (8 * byte).astype(np.uint32))
+    return words
+
+
+def shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int, int]:
+    """(shared memory as words, A's and B's descriptor): K-major core matrices without a swizzle, A from byte 0, B
+    behind it.
+    """
+    bits = i.operand("a").element.bits
+    a_bytes = a.size * bits // 8 if a is not None else 0
+    image = np.zeros((a_bytes + b.size * bits // 8 + 3) // 4 * 4, dtype=np.uint8)
+    words = [0, 0]
+    for number, (matrix, kind, base) in enumerate(((a, i.types["a"], 0), (b.T, i.types["b"], a_bytes))):
+        if matrix is None:
+            continue
+        rows, k = matrix.shape
+        encoded = numbers.encode(matrix, kind)
+        if bits == 1:  # eight elements a byte, the first in the low bit
+            encoded = np.bitwise_or.reduce(encoded.reshape(rows, k // 8, 8) << np.arange(8, dtype=np.uint64), axis=2)
+        size = max(bits // 8, 1)
+        tile = Tile(8 * size, "K", mode("none"), rows, encoded.shape[1], base=base)
+        at = tile.address(np.arange(rows)[:, None], np.arange(encoded.shape[1])[None, :])
+        for byte in range(size):
+            image[at + byte] = (encoded >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)
+        words[number] = tile.descriptor().word
+    return image.view(np.uint32), words[0], words[1]

@@ -1,0 +1,103 @@
+"""One recorded step and what it read: its operands, their first wrong element, and why it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.capture.form import Record
+from lanescope.capture.known import Ints
+from lanescope.capture.order import Slice
+from lanescope.capture.seen import Side
+from lanescope.descriptor.case import Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An element that is not the one it should be: (row, k) of the operand, from where it was read and which element
+    that is, NONE or SEVERAL; which it should be, and the address where that lies, NONE or SEVERAL.
+    """
+
+    row: int
+    k: int
+    address: int | None
+    read: tuple[int, int]
+    expected: tuple[int, int]
+    lies: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """One operand of one step. how: descriptor or registers; part: the slice that it should be; several: elements whose
+    value occurs more than once in the matrix, so that it does not say which of them was read; stored: how the tile lies
+    in recorded memory, as a storage of POST /descriptors/verify.
+    """
+
+    name: str
+    how: str
+    part: Slice
+    total: int
+    right: int
+    outside: int
+    several: int
+    word: int | None
+    major: str
+    first: Wrong | None
+    stored: Mapping[str, Any] | None
+    stored_text: str
+    stored_at: tuple[int, int]
+    diagnoses: tuple[Diagnosis, ...]
+
+    @property
+    def ok(self) -> bool:
+        return self.right == self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One step: a recorded wgmma or mma with its operands. index: its place in the loop of its warp or warpgroup."""
+
+    number: int
+    index: int
+    record: Record
+    ptx: str
+    operands: tuple[Operand, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(one.ok for one in self.operands)
+
+    @property
+    def k(self) -> int | None:
+        """Where its slices begin along K."""
+        return self.operands[-1].part.k if self.operands else None
+
+    @property
+    def causes(self) -> tuple[Diagnosis, ...]:
+        return tuple(cause for one in self.operands if not one.ok for cause in one.diagnoses)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The rows that the lanes of an ldmatrix fetched: [lane] of (mn, k), NONE or SEVERAL."""
+
+    number: int
+    record: Record
+    operand: str
+    mn: Ints
+    k: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is drawn of the first wrong operand: its sides and which elements are right, [row][k]; lies: where the right
+    ones are in memory, None where no layout was found.
+    """
+
+    side: Side
+    right: NDArray[np.bool_]
+    lies: Ints | None
