@@ -256,8 +256,6 @@ def _raw(value: Int, low: int) -> tuple[Linear | None, int]:
 
 # what names an address, and not an amount of 16 bytes
 _ADDRESS = re.compile(r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I)
-    r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I
-)  # not an amount
 _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 

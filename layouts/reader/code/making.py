@@ -390,8 +390,8 @@ class Making:
         value = whole.value if isinstance(whole, Cell) else whole
         zero = isinstance(whole, Cell) and _is_zero(value) and whole.kind is not None and not whole.kind.dims
         value = Term(inner.last, whole.kind) if zero and isinstance(inner, tree.Name) else value
-        if isinstance(value, Object) and name == "bitfield" and value.record.name == "SmemDescriptor":
-            value = value if "bitfield" in value.record.members else Term(inner.last)  # another union of that name
+        if name == "bitfield" and isinstance(inner, tree.Name) and _lacks_bitfield(value):
+            value = Term(inner.last)
         if not isinstance(value, Term) or not isinstance(inner, tree.Name):
             return whole
         halves = name in ("lo", "hi")
@@ -897,3 +897,9 @@ def _element(kind: Kind) -> bool:
         and bool(kind.arguments)
         and isinstance(kind.arguments[0], Kind)
     )
+
+
+def _lacks_bitfield(value: Any) -> bool:
+    """Whether a value is of CUTLASS's tcgen05 union, which unions that have a member `bitfield` are called after, too."""
+    named = isinstance(value, Object) and value.record.name == "SmemDescriptor"
+    return named and "bitfield" not in value.record.members
