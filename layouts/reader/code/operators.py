@@ -387,8 +387,8 @@ class Operators(Finding):
         else:
             member = isinstance(inner, tree.Member | tree.Index) or (isinstance(inner, tree.Unary) and inner.op in "*&")
             declared = declared_type(self, inner, scope) if member else None
-            if declared is not None and (size := self.size_of(declared, one)).known is not None:
-                return size
+            if declared is not None and (known := self.size_of(declared, one)).known is not None:
+                return known
             held = self._unevaluated(inner, scope)
             unsure = Pointer if isinstance(inner, tree.Member) else Pointer | Int
             if member and isinstance(held, unsure) and declared is None:
@@ -422,10 +422,10 @@ class Operators(Finding):
     def size_of(self, kind: Kind, one: tree.SizeOf) -> Int:
         """sizeof or alignof of a type."""
         if kind.dims and not kind.pointers and kind.record is not None and kind.record.fields is None:
-            size = self.size_of(replace(kind, dims=()), one)
+            whole = self.size_of(replace(kind, dims=()), one)
             for dim in kind.dims if not one.align else ():
-                size = word.times(size, dim)
-            return size
+                whole = word.times(whole, dim)
+            return whole
         if kind.record is not None and not kind.pointers and kind.record.fields is None:
             made = measured(self, kind.record)  # type: ignore[arg-type]
             known = made.align if one.align else made.size

@@ -150,8 +150,8 @@ def declared_type(machine: Any, one: tree.Expression, scope: Scope, deep: int = 
             kind = declared_type(machine, inner, scope, deep + 1)
             return replace(kind, pointers=kind.pointers + 1) if kind is not None and not kind.dims else None
         case tree.Cast(type=given):
-            kind = machine.kind(given, scope)
-            return replace(kind, reference="")
+            cast: Kind = machine.kind(given, scope)
+            return replace(cast, reference="")
         case tree.Call(function=tree.Name() | tree.Type() as function):
             return _returned_type(machine, machine.resolve(function.path, scope, function.span[0]))
     return None
@@ -198,7 +198,7 @@ def _type_of_place(machine: Any, found: Any) -> Kind | None:
     if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
         return replace(found.kind, reference="")
     if isinstance(found, Deref):
-        return found.pointer.element if not found.pointer.dims else None
+        return None if found.pointer.dims else found.pointer.element
     if isinstance(found, Part):
         kind: Kind | None = machine.declared_kind(found, None)
         return replace(kind, dims=(Int(found.field.count, ULONG),)) if kind and found.field.count else kind
