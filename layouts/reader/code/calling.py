@@ -1265,13 +1265,24 @@ class Calls:
 
 
 def declared_before(closure: Closure, at: int) -> Closure:
-    """The functions of a namespace that are declared before a place; all where none is."""
+    """The functions of a namespace that are declared before a place; all where none is.
+
+    Explicit specializations are not looked up: one below the place is that of a template above it ([temp.expl.spec]).
+    Where a later template may be the one that it specializes, it has no body.
+    """
     if len(closure.functions) < 2 or not at:
         return closure
-    kept = [f for f in closure.functions if f.first <= at or closure.home(f).owner != "namespace"]
-    if not kept or len(kept) == len(closure.functions):
+
+    def seen(one: tree.Function) -> bool:
+        return one.first <= at or closure.home(one).owner != "namespace"
+
+    hidden = [f for f in closure.functions if f.specialized is None and not seen(f)]
+    if not hidden or not any(f.specialized is None and seen(f) for f in closure.functions):
         return closure
-    return replace(closure, functions=tuple(kept), homes=tuple(closure.home(f) for f in kept))
+    unsure = any(f.templates for f in hidden)
+    kept = [f for f in closure.functions if f.specialized is not None or seen(f)]
+    functions = tuple(replace(f, body=None) if unsure and not seen(f) else f for f in kept)
+    return replace(closure, functions=functions, homes=tuple(closure.home(f) for f in kept))
 
 
 def _own_functions(record: Record, name: str) -> list[tree.Function]:

@@ -5,7 +5,7 @@ comes by on the way is kept: values that look like descriptors, calls the text h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -240,6 +240,12 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
 
     def define(self, one: tree.Statement, scope: Scope) -> None:
         """Enter what a statement defines without running anything."""
+        self._define(one, scope)
+        if not self.python and not isinstance(scope.owner, Record):  # a class is complete in its functions
+            for home, name, first in _declared(one, scope):
+                home.since.setdefault(name, first)
+
+    def _define(self, one: tree.Statement, scope: Scope) -> None:
         match one:
             case tree.Function():
                 self._define_function(one, scope)
@@ -257,7 +263,7 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
                 for inside in one.body:
                     self.define(inside, inner)
             case tree.NamespaceAlias(name=name):
-                found = self.resolve(one.path, scope)
+                found = self.resolve(one.path, scope, one.span[0])
                 if isinstance(found, Namespace):
                     scope.names[name] = found
             case tree.Using():
@@ -1031,6 +1037,31 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
 
 
 DEFINITIONS = (tree.Function, tree.Struct, tree.Alias, tree.Enum, tree.Friend)
+
+
+def _declared(one: tree.Statement, scope: Scope) -> Iterator[tuple[Scope, str, int]]:
+    """(scope, name, place from which on the name means it) of what a statement declares beside functions."""
+    first, past = one.span
+    match one:
+        case tree.Alias(name=name) | tree.NamespaceAlias(name=name):
+            yield scope, name, past
+        case tree.Struct(name=name, specialized=None):
+            yield scope, name, first
+        case tree.Declare(name=name, specialized=None, owner=()) if one.templates:
+            yield scope, name, first
+        case tree.Using(path=path, whole=False):
+            yield scope, path[-1][0], past
+        case tree.Enum(name=name, members=members):
+            yield scope, name, first
+            for member, _, (_, end) in members if not one.scoped else ():
+                yield scope, member, end
+        case tree.Namespace(names=names):
+            for name in names:
+                yield scope, name, first
+                found = scope.names.get(name)
+                if not isinstance(found, Namespace):
+                    return
+                scope = found.scope
 
 
 def _decays(one: tree.Declare) -> bool:

@@ -78,14 +78,20 @@ class Naming(Making):
     def _find(self, scope: Scope, name: str, qualifier: bool, at: int) -> tuple[Any, Scope]:
         if self.python:
             return find_name(scope, name)
-        if qualifier:
-            return find_name(scope, name, is_qualifier)
-        found, home = find_name(
-            scope, name, lambda value, home: not (at and home.owner == "namespace" and _begins(value) > at)
-        )
-        if found is None or (at and isinstance(found, Closure)):
-            later, where = find_name(scope, name) if found is None else (found, home)
-            return later, where
+
+        def declared(value: Any, home: Scope) -> bool:
+            if qualifier and not is_qualifier(value, home):
+                return False
+            known = home.since.get(name)
+            if known is None:
+                known = _begins(value) if home.owner == "namespace" else 0
+            elif isinstance(value, Closure):  # a using declaration beside functions of its own
+                known = min([known, *(f.first for f in value.functions if value.home(f) is home)])
+            return not at or known <= at
+
+        found, home = find_name(scope, name, declared)
+        if found is None and at:
+            return find_name(scope, name, is_qualifier) if qualifier else find_name(scope, name)
         return found, home
 
     def _own(self, found: Any, home: Scope, name: str) -> Any:

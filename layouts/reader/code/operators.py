@@ -15,7 +15,7 @@ from lanescope.reader.code.known import THREADS
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import Left
 from lanescope.reader.code.records import measured
-from lanescope.reader.code.static_types import type_of
+from lanescope.reader.code.static_types import declared_type, type_of
 from lanescope.reader.code.values import (
     Address,
     Array,
@@ -386,12 +386,19 @@ class Operators(Finding):
                     value = tree.Index(value, (size,), span=inner.span)
                 return self._sizeof(one, value, scope)
         if isinstance(inner, tree.Type | tree.Name):
-            found = self.resolve(inner.path, scope, inner.span[0])
-            if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
-                return self.size_of(replace(found.kind, reference=""), one)
-            held = self.named(inner, scope)
+            declared = declared_type(self, inner, scope)
+            held = self.named(inner, scope) if declared is None else declared
+            if isinstance(held, Array) and held.typed is None:  # a parameter, which is a pointer
+                return free(self.words(one), ULONG, 16)
         else:
+            member = isinstance(inner, tree.Member | tree.Index) or (isinstance(inner, tree.Unary) and inner.op in "*&")
+            declared = declared_type(self, inner, scope) if member else None
+            if declared is not None and (known := self.size_of(declared, one)).known is not None:
+                return known
             held = self._unevaluated(inner, scope)
+            unsure = Pointer if isinstance(inner, tree.Member) else Pointer | Int
+            if member and isinstance(held, unsure) and declared is None:
+                return free(self.words(one), ULONG, 16)  # an array may be read as a pointer to its first item
         return self._size_of_value(one, inner, held)
 
     def _size_of_value(self, one: tree.SizeOf, inner: tree.Expression, value: Any) -> Int:
@@ -420,7 +427,12 @@ class Operators(Finding):
 
     def size_of(self, kind: Kind, one: tree.SizeOf) -> Int:
         """sizeof or alignof of a type."""
-        if kind.record is not None and not kind.pointers and kind.record.fields is None and not kind.dims:
+        if kind.dims and not kind.pointers and kind.record is not None and kind.record.fields is None:
+            whole = self.size_of(replace(kind, dims=()), one)
+            for dim in kind.dims if not one.align else ():
+                whole = word.times(whole, dim)
+            return whole
+        if kind.record is not None and not kind.pointers and kind.record.fields is None:
             made = measured(self, kind.record)  # type: ignore[arg-type]
             known = made.align if one.align else made.size
             return Int(known, ULONG) if known is not None else free(self.words(one), ULONG, 16)

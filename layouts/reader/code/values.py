@@ -49,15 +49,17 @@ class Scope:
     """Names of one block, function, struct, namespace or text; layouts/reader/code/lookup.py finds names in it.
 
     owner: "function" and "namespace" of those, the record of a struct's. using: the namespaces of its using directives.
+    since: where a type, namespace, enumerator or using declaration is first declared, outside classes.
     """
 
-    __slots__ = ("consts", "names", "owner", "parent", "using")
+    __slots__ = ("consts", "names", "owner", "parent", "since", "using")
 
     def __init__(self, parent: Scope | None = None, owner: Any = None) -> None:
         self.parent = parent
         self.names: dict[str, Any] = {}
         self.owner = owner
         self.using: list[Scope] = []
+        self.since: dict[str, int] = {}
         self.consts: set[str] = (
             set()
         )  # references to const; ?name where that is not known; (name) of a parameter by value
