@@ -476,6 +476,38 @@ def test_the_layouts_of_every_atom_are_its_own() -> None:
         assert atom_traits.differences(body) == {}, using
 
 
+OWN_ATOM = """{before}template <> struct MMA_Traits<XE_16x8x16_MY> {{
+  using Shape_MNK = Shape<_16,_8,_16>;
+  using ThrID = Layout<_32>;
+  using BLayout = Layout<Shape<Shape<_4,_8>,Shape<_2,_2>>, Stride<Stride<_16,_1>,Stride<_8,_64>>>;
+  using ALayout = {a};
+}};"""
+PART_OF_A = "Layout<Shape<Shape<_4,_8>,Shape<_2,_2,_2>>, Stride<Stride<_32,_1>,Stride<_16,_8,_32>>>"
+
+
+@pytest.mark.parametrize(("before", "a"), [("", PART_OF_A), (f"using MyRow = {PART_OF_A};\n", "MyRow")])
+def test_an_own_atom_is_told_first_what_its_layout_leaves_out(before: str, a: str) -> None:
+    told = reading.read(OWN_ATOM.format(before=before, a=a))
+    assert told.title.endswith("(ALayout)") and "covers 160 of the 256 elements of its 16×16" in " ".join(told.notices)
+    assert [one.title for one in told.also if one.kind == "layout"][-1] == "CuTe layout 32:1 (ThrID)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OWN_ATOM.format(before="", a=PART_OF_A),
+        f"auto tv_layout = {PART_OF_A}{{}};",
+        "template <> struct Copy_Traits<MY_LDSM> { using ThrID = Layout<_32>;"
+        " using SrcLayout = Layout<Shape<_32,_128>, Stride<_128,_1>>;"
+        " using DstLayout = Layout<Shape<_32,Shape<_32,_4>>, Stride<_32,Stride<_1,_1024>>>; };",
+    ],
+)
+def test_a_thread_value_layout_is_not_judged_as_storage(text: str) -> None:
+    told = reading.read(text)
+    laid = [one for one in (told, *told.also) if one.kind == "layout"]
+    assert laid and all("descriptors" not in one.facts and one.facts["storage"] is None for one in laid)
+
+
 def test_a_layout_without_traits_counts_its_elements() -> None:
     told = reading.read(
         "using ALayout = Layout<Shape<Shape<_4,_8>,Shape<_2,_2,_2>>, Stride<Stride<_32,_1>,Stride<_16,_8,_32>>>;"
