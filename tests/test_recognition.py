@@ -371,6 +371,53 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
     assert Client(create_app()).get(told.link).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("message", "named", "said"),
+    [
+        (
+            "Instruction 'wgmma.mma_async with floating point types' cannot be compiled for architecture 'sm_90'",
+            "wgmma.mma_async",
+            "compile for sm_90a.",
+        ),
+        (
+            "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_120'",
+            "mma",
+            "compile for sm_120a (or sm_120f",
+        ),
+        (
+            "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_100a'",
+            "mma",
+            "takes mma with block scale for sm_120a.",
+        ),
+        (
+            "Feature '.kind::f8f6f4' not supported on .target 'sm_100'",
+            "kind::f8f6f4",
+            "compile for sm_100a (or sm_100f",
+        ),
+        (
+            "Feature '.kind::i8' not supported on .target 'sm_100'",
+            "kind::i8",
+            "takes tcgen05.mma with .kind::i8 for sm_100a, sm_110a;",
+        ),
+        ("Instruction 'tcgen05.alloc' not supported on .target 'sm_100'", "tcgen05", "compile for sm_100a"),
+        (
+            f"Illegal vector size: 3\n{PTXAS}Arguments mismatch for instruction 'ldmatrix'",
+            "ldmatrix",
+            "another number of registers than the instruction's fragment. An operand has the wrong kind",
+        ),
+    ],
+)
+def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message: str, named: str, said: str) -> None:
+    told = reading.read(PTXAS + message)
+    assert told.kind == "topic" and told.title == f"ptxas about {named}" and said in " ".join(told.notices)
+    assert Client(create_app()).get(told.link).status_code == 200
+
+
+def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:
+    message = "Instruction 'mma with FP8 floating point types' cannot be compiled for architecture 'sm_80'"
+    assert reading.read(PTXAS + message).notices == ("The target or the PTX version lacks it.",)
+
+
 def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
     assert "m64n256k16, m64n256k32" in " ".join(reading.read(f"{PTXAS}Unknown modifier '.m64n256k24'").notices)
 
