@@ -427,6 +427,26 @@ def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
     assert reading.read(PTXAS + message).kind == "unknown"
 
 
+# operations -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "ptx", "note"),
+    [
+        ("LdMatrix8x8x16bOp", 6, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "LdMatrix8x8x16bOp() is ldmatrix"),
+        ("LdMatrix16x16x8bOp", 6, "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8", "transpose=True"),
+        ("warp.LdMatrix16x8x8bOp", 6, "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8", "num_matrices=2|4"),
+        ("cute.nvgpu.warp.StMatrix16x8x8bOp", 3, "stmatrix.sync.aligned.m16n8.x4.trans.shared.b8", "transpose=True"),
+        ("StMatrix8x8x16bOp\n", 6, "stmatrix.sync.aligned.m8n8.x1.shared.b16", "StMatrix8x8x16bOp() is stmatrix"),
+    ],
+)
+def test_the_name_of_an_operation_alone_leaves_its_arguments_open(name: str, count: int, ptx: str, note: str) -> None:
+    told = reading.read(name)
+    assert told.kind == "instruction" and told.facts["ptx"] is None
+    assert len(told.facts["candidates"]) == count and ptx in told.facts["candidates"]
+    assert note in told.notices[0]
+
+
 # atoms ----------------------------------------------------------------------------------------------------------------
 
 
