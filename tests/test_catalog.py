@@ -103,6 +103,46 @@ def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest:
 
 
 @pytest.mark.parametrize(
+    ("text", "why", "nearest"),
+    [
+        (
+            "wmma.load.a.row.m16n16k32.{}.f16",
+            "shape 'm16n16k32' is not legal here: K is 32 (allowed: 16)",
+            "k16.{}.f16",
+        ),
+        ("wmma.load.b.row.m16n16k8.{}.bf16", "shape 'm16n16k8' is not legal here: K is 8 (allowed: 16)", "k16.{}.bf16"),
+        ("wmma.load.a.row.m16n16k16.{}.f32", "types 'f32' is not legal here (allowed: bf16, f16, s8, u8)", "{}.f16"),
+        ("wmma.load.c.row.m16n16k16.{}.s8", "types 's8' is not legal here (allowed: f16, f32, s32)", "{}.s32"),
+        ("wmma.store.d.row.m16n16k16.{}.s8", "types 's8' is not legal here (allowed: f16, f32, s32)", "{}.s32"),
+    ],
+)
+@pytest.mark.parametrize("space", ["shared", "global", "shared::cta"])
+def test_a_legal_state_space_is_no_fault_of_a_wrong_load(text: str, why: str, nearest: str, space: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        catalog.find(text.format(space))
+    assert caught.value.message == f"No instruction '{text.format(space)}': {why}."
+    assert caught.value.nearest[0].endswith(nearest.format(space))
+    assert all(space in ptx.split(".") and catalog.find(ptx).ptx == ptx for ptx in caught.value.nearest)
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        (
+            "wmma.load.a.row.m16n16k16.local.f16",
+            "state space 'local' is not legal here (allowed: none, global,",
+        ),
+        ("ldmatrix.m8n8.x4.global.b16", "state space 'global' is not legal here (allowed: none, shared, shared::cta)"),
+        ("wmma.mma.row.col.m16n16k16.shared.f32.f32", "state space 'shared' is not legal here (allowed: none)"),
+    ],
+)
+def test_a_state_space_that_an_instruction_lacks_is_told_its_own(text: str, allowed: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        catalog.find(text)
+    assert f"': {allowed}" in caught.value.message
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -209,6 +249,9 @@ def test_a_wrong_size_is_told_and_nothing_else(text: str, told: str) -> None:
         ("ldmatrix.x2", "ldmatrix.sync.aligned.m8n8.x2.b16"),
         ("stmatrix.m16n8.x2.trans", "stmatrix.sync.aligned.m16n8.x2.trans.b8"),
         ("movmatrix.m8n8.trans", "movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("movmatrix.m8n8", "movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("wgmma.mma_async.m64n8k256", "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc"),
         ("tcgen05.ld.16x64b.x1", "tcgen05.ld.sync.aligned.16x64b.x1.b32"),
     ],
 )

@@ -371,6 +371,53 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
     assert Client(create_app()).get(told.link).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("message", "named", "said"),
+    [
+        (
+            "Instruction 'wgmma.mma_async with floating point types' cannot be compiled for architecture 'sm_90'",
+            "wgmma.mma_async",
+            "compile for sm_90a.",
+        ),
+        (
+            "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_120'",
+            "mma",
+            "compile for sm_120a (or sm_120f",
+        ),
+        (
+            "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_100a'",
+            "mma",
+            "takes mma with block scale for sm_120a.",
+        ),
+        (
+            "Feature '.kind::f8f6f4' not supported on .target 'sm_100'",
+            "kind::f8f6f4",
+            "compile for sm_100a (or sm_100f",
+        ),
+        (
+            "Feature '.kind::i8' not supported on .target 'sm_100'",
+            "kind::i8",
+            "takes tcgen05.mma with .kind::i8 for sm_100a, sm_110a;",
+        ),
+        ("Instruction 'tcgen05.alloc' not supported on .target 'sm_100'", "tcgen05", "compile for sm_100a"),
+        (
+            f"Illegal vector size: 3\n{PTXAS}Arguments mismatch for instruction 'ldmatrix'",
+            "ldmatrix",
+            "another number of registers than the instruction's fragment. An operand has the wrong kind",
+        ),
+    ],
+)
+def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message: str, named: str, said: str) -> None:
+    told = reading.read(PTXAS + message)
+    assert told.kind == "topic" and told.title == f"ptxas about {named}" and said in " ".join(told.notices)
+    assert Client(create_app()).get(told.link).status_code == 200
+
+
+def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:
+    message = "Instruction 'mma with FP8 floating point types' cannot be compiled for architecture 'sm_80'"
+    assert reading.read(PTXAS + message).notices == ("The target or the PTX version lacks it.",)
+
+
 def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
     assert "m64n256k16, m64n256k32" in " ".join(reading.read(f"{PTXAS}Unknown modifier '.m64n256k24'").notices)
 
@@ -378,6 +425,26 @@ def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
 @pytest.mark.parametrize("message", ["Unexpected instruction types specified for 'cvt'", "Unknown modifier '.mmio'"])
 def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
     assert reading.read(PTXAS + message).kind == "unknown"
+
+
+# operations -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "ptx", "note"),
+    [
+        ("LdMatrix8x8x16bOp", 6, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "LdMatrix8x8x16bOp() is ldmatrix"),
+        ("LdMatrix16x16x8bOp", 6, "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8", "transpose=True"),
+        ("warp.LdMatrix16x8x8bOp", 6, "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8", "num_matrices=2|4"),
+        ("cute.nvgpu.warp.StMatrix16x8x8bOp", 3, "stmatrix.sync.aligned.m16n8.x4.trans.shared.b8", "transpose=True"),
+        ("StMatrix8x8x16bOp\n", 6, "stmatrix.sync.aligned.m8n8.x1.shared.b16", "StMatrix8x8x16bOp() is stmatrix"),
+    ],
+)
+def test_the_name_of_an_operation_alone_leaves_its_arguments_open(name: str, count: int, ptx: str, note: str) -> None:
+    told = reading.read(name)
+    assert told.kind == "instruction" and told.facts["ptx"] is None
+    assert len(told.facts["candidates"]) == count and ptx in told.facts["candidates"]
+    assert note in told.notices[0]
 
 
 # atoms ----------------------------------------------------------------------------------------------------------------
@@ -474,6 +541,38 @@ def test_the_layouts_of_every_atom_are_its_own() -> None:
         using = f"using {letter}Layout = Layout<{shape}, {stride.replace('Shape', 'Stride')}>;"
         body = f"MMA_Traits<{atom}> {{ using Shape_MNK = Shape<_16,_8,_16>; {using} }};"
         assert atom_traits.differences(body) == {}, using
+
+
+OWN_ATOM = """{before}template <> struct MMA_Traits<XE_16x8x16_MY> {{
+  using Shape_MNK = Shape<_16,_8,_16>;
+  using ThrID = Layout<_32>;
+  using BLayout = Layout<Shape<Shape<_4,_8>,Shape<_2,_2>>, Stride<Stride<_16,_1>,Stride<_8,_64>>>;
+  using ALayout = {a};
+}};"""
+PART_OF_A = "Layout<Shape<Shape<_4,_8>,Shape<_2,_2,_2>>, Stride<Stride<_32,_1>,Stride<_16,_8,_32>>>"
+
+
+@pytest.mark.parametrize(("before", "a"), [("", PART_OF_A), (f"using MyRow = {PART_OF_A};\n", "MyRow")])
+def test_an_own_atom_is_told_first_what_its_layout_leaves_out(before: str, a: str) -> None:
+    told = reading.read(OWN_ATOM.format(before=before, a=a))
+    assert told.title.endswith("(ALayout)") and "covers 160 of the 256 elements of its 16×16" in " ".join(told.notices)
+    assert [one.title for one in told.also if one.kind == "layout"][-1] == "CuTe layout 32:1 (ThrID)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OWN_ATOM.format(before="", a=PART_OF_A),
+        f"auto tv_layout = {PART_OF_A}{{}};",
+        "template <> struct Copy_Traits<MY_LDSM> { using ThrID = Layout<_32>;"
+        " using SrcLayout = Layout<Shape<_32,_128>, Stride<_128,_1>>;"
+        " using DstLayout = Layout<Shape<_32,Shape<_32,_4>>, Stride<_32,Stride<_1,_1024>>>; };",
+    ],
+)
+def test_a_thread_value_layout_is_not_judged_as_storage(text: str) -> None:
+    told = reading.read(text)
+    laid = [one for one in (told, *told.also) if one.kind == "layout"]
+    assert laid and all("descriptors" not in one.facts and one.facts["storage"] is None for one in laid)
 
 
 def test_a_layout_without_traits_counts_its_elements() -> None:

@@ -217,7 +217,7 @@ def stages(facts: Mapping[str, Any]) -> list[str]:
 def _storage(facts: Mapping[str, Any]) -> dict[str, Any] | None:
     """Where a pasted layout puts its tile, at FIRST; None where the text leaves that open."""
     storage = facts["storage"]
-    if facts["cute"] and facts["modes"] == 2:
+    if storage is not None and facts["cute"] and facts["modes"] == 2:
         storage = {"kind": "cute", "layout": facts["cute"]}
     if storage is None or facts.get("tv") or any(v is None for n, v in storage.items() if n != "base"):
         return None

@@ -239,30 +239,41 @@ def _of_syntax(syntax: Syntax) -> Instruction | None:
 
 
 @lru_cache(maxsize=1)
-def _by_rest() -> dict[tuple[object, ...], tuple[Syntax, ...]]:
+def _by_rest() -> dict[tuple[str, tuple[str, ...], frozenset[str]], tuple[Syntax, ...]]:
     """Opcode, layouts and modifiers but for the state space → every syntax that has them."""
-    found: dict[tuple[object, ...], dict[Syntax, None]] = {}
+    found: dict[tuple[str, tuple[str, ...], frozenset[str]], dict[Syntax, None]] = {}
     for i in instructions():
         found.setdefault(_rest(i.syntax), {})[i.syntax] = None
     return {key: tuple(alike) for key, alike in found.items()}
 
 
-def _rest(syntax: Syntax) -> tuple[object, ...]:
+def _rest(syntax: Syntax) -> tuple[str, tuple[str, ...], frozenset[str]]:
     return syntax.opcode, syntax.layouts, frozenset(m for m in syntax.modifiers if m not in SPACES)
 
 
 def _completed(syntax: Syntax) -> Syntax | None:
-    """The syntax of a short name with the shape and the types that it leaves out, where these can be but one:
-    ldmatrix.m8n8.x4 moves b16.
+    """The syntax of a short name with the shape, the types and the modifiers that it leaves out, where these can be but
+    one: ldmatrix.m8n8.x4 moves b16, movmatrix.m8n8 transposes.
     """
     if syntax.shape and syntax.types:
         return None
-    fits = [
-        one for one in _by_rest().get(_rest(syntax), ())
-        if syntax.shape in ("", one.shape) and syntax.types in ((), one.types)
-    ]  # fmt: skip
-    one = fits[0] if len(fits) == 1 else None
-    return replace(one, modifiers=syntax.modifiers) if one else None
+    opcode, layouts, modifiers = rest = _rest(syntax)
+    fits = [one for one in _by_rest().get(rest, ()) if _extends(one, syntax)] or [
+        one
+        for key, alike in _by_rest().items()
+        if key[:2] == (opcode, layouts) and key[2] > modifiers
+        for one in alike
+        if _extends(one, syntax)
+    ]
+    if len(fits) != 1:
+        return None
+    spaces = (m for m in syntax.modifiers if m in SPACES)
+    return replace(fits[0], modifiers=(*(m for m in fits[0].modifiers if m not in SPACES), *spaces))
+
+
+def _extends(one: Syntax, short: Syntax) -> bool:
+    """Whether an instruction has the shape and the types that a short name gives."""
+    return short.shape in ("", one.shape) and short.types in ((), one.types)
 
 
 @lru_cache(maxsize=1)
@@ -295,16 +306,8 @@ def _with_space(syntax: Syntax) -> Instruction | None:
     for listed in ((), *((space,) for space in SPACES)):
         base = _index().get(replace(syntax, modifiers=(*rest, *listed)).key)
         if base and space in base.family.spaces:
-            return replace(base, ptx=_in_space(base, space), listed=base.ptx)
+            return base.in_space(space)
     return None
-
-
-def _in_space(instruction: Instruction, space: str) -> str:
-    """The text of a load or store with this state space; "" for none, which is generic addressing."""
-    tokens = [token for token in instruction.ptx.split(".") if token not in SPACES]
-    types = 2 if instruction.family.unpacks else 1
-    before, behind = tokens[:-types], tokens[-types:]  # PTX writes the state space before the types
-    return ".".join(filter(None, (*before, space, *behind)))
 
 
 def access(product: Instruction, operand: str, layout: str) -> Instruction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -133,6 +133,16 @@ class Instruction(Shown):
             threads=pattern.thread_count,
             source=self.family.source,
         )
+
+    def in_space(self, space: str) -> Instruction:
+        """The same load or store with this state space in its text; "" for none, which is generic addressing."""
+        spaces = self.family.spaces
+        if not spaces:
+            return self
+        tokens = [token for token in self.ptx.split(".") if token not in spaces]
+        types = 2 if self.family.unpacks else 1
+        text = ".".join(filter(None, (*tokens[:-types], space, *tokens[-types:])))  # PTX writes it before the types
+        return replace(self, ptx=text, listed=self.listed_ptx)
 
     @cached_property
     def counts(self) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from math import log2
@@ -11,7 +12,7 @@ from math import log2
 from lanescope import reading
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.syntax import Syntax, sizes_of
+from lanescope.ptx.syntax import STATE_SPACES, Syntax, sizes_of
 
 MOST_SPELLED = 200  # candidates for a wrong text whose spelling is compared: the nearest by their parts
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
@@ -79,20 +80,30 @@ def _unfinished(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcode
     whole = begun or [text for text in opcodes if text.partition(".")[0] == head]
     near = [next(i for i in rows if i.syntax.opcode == text) for text in whole]
     missing = [part for part in ("layouts", "shape", "types") if all(getattr(i.syntax, part) for i in near)]
-    wrong = [m for m in syntax.modifiers if all(m not in i.modifiers for i in rows if i.syntax.opcode in whole)]
+    fitting = [i for i in rows if i.syntax.opcode in whole]
+    wrong = [m for m in syntax.modifiers if all(m not in (*i.modifiers, *i.family.spaces) for i in fitting)]
     reasons = [f"opcode '{syntax.opcode}' is not legal here (allowed: {', '.join(whole)})"]
     reasons += [f"modifier '{shorten(m, 40)}' is not legal here" for m in wrong]
     if missing:
         reasons.append(
             f"{reading.listed(missing)} {'are' if len(missing) > 1 or missing == ['types'] else 'is'} missing"
         )
-    return _no_instruction(opcode, "; ".join(reasons), near)
+    return _no_instruction(opcode, "; ".join(reasons), _in_spaces(near, syntax.modifiers))
+
+
+def _in_spaces(near: Iterable[Instruction], given: Sequence[str]) -> list[Instruction]:
+    """Instructions in the state space that is given, where they have it."""
+    return [next((i.in_space(space) for space in given if space in i.family.spaces), i) for i in near]
 
 
 def refusal(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
     """What is wrong with a text, told by the nearest of the rows; opcodes: all that there are."""
     if syntax.opcode not in opcodes and not (syntax.shape or syntax.layouts or syntax.types):
         return _unfinished(opcode, syntax, rows, opcodes)
+    spaces = [m for m in syntax.modifiers if m in STATE_SPACES]
+    syntax = replace(syntax, modifiers=tuple(m for m in syntax.modifiers if m not in spaces))
+    listed = rows
+    rows = [i.in_space("") for i in listed]
     near = nearest(syntax, rows)
     closest = near[0].syntax
     wrong = [part for part in _PARTS if not _same(part, syntax, closest)]
@@ -118,7 +129,13 @@ def refusal(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcodes: S
         reasons.append(f"{said} (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})")
     if len(missing) > 1:
         reasons.append(f"{', '.join(missing[:-1])} and {missing[-1]} are missing")
-    return _no_instruction(opcode, "; ".join(reasons), near)
+    space = ".".join(spaces)
+    legal = near[0].family.spaces
+    if space and space not in legal:
+        allowed = _unique(("none", *filter(None, legal)))
+        reasons.append(f"state space '{shorten(space, 40)}' is not legal here (allowed: {', '.join(allowed)})")
+    names = {bare.ptx: i for bare, i in zip(rows, listed, strict=True)}
+    return _no_instruction(opcode, "; ".join(reasons), _in_spaces((names[i.ptx] for i in near), spaces[:1]))
 
 
 def _size_said(given: str, allowed: list[str]) -> str:

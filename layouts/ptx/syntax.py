@@ -21,6 +21,9 @@ _SHAPES = tuple(
 )
 LAYOUTS = ("row", "col")
 SILENT = {"sync", "aligned"}
+STATE_SPACES = frozenset(
+    "reg sreg const global local param param::entry param::func shared shared::cta shared::cluster tex".split()
+)
 
 
 def sizes_of(shape: str) -> dict[str, int]:

@@ -23,6 +23,7 @@ from lanescope.reader.found import Found
 _TRAITS = re.compile(r"\bMMA_Traits\s*<\s*(?P<atom>[^\n;{}]{1,200}?)\s*>\s*(?::[^{;]{0,200})?\{")
 _SHAPE = re.compile(r"\bShape_MNK\s*=\s*(?:\w+::)?Shape\s*<\s*_?(\d+)\s*,\s*_?(\d+)\s*,\s*_?(\d+)\s*>")
 _LABEL = re.compile(r"([ABC])Layout(?:_TV)?")
+_ALIASED = re.compile(r"\busing\s+([ABC]Layout(?:_TV)?)\s*=\s*(?:\w+::){0,6}(\w+)\s*;")
 _TILES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}
 _MOST_ELEMENTS = 1 << 17  # of one layout whose elements are counted
 _MOST = 16  # specialisations of one text
@@ -40,11 +41,21 @@ def read(text: str) -> tuple[Found, ...]:
 def differences(text: str) -> dict[str, tuple[str, ...]]:
     """Layout, as it is printed → what is wrong with it: elements that it leaves out, and the named atom's own."""
     out: dict[str, tuple[str, ...]] = {}
+    named = {one.label: one for one in labelled.code(text)}
     for atom, body in _specialised(text):
-        for one in labelled.code(body):
+        behind = [replace(named[name], label=label) for label, name in _ALIASED.findall(body) if name in named]
+        for one in (*labelled.code(body), *behind):
             if (label := _LABEL.fullmatch(one.label)) and (said := tuple(_of_layout(one.layout, label[1], atom, body))):
                 out[f"{one.label} {one.layout}"] = said
     return out
+
+
+def layouts(text: str) -> Iterator[labelled.Labelled]:
+    """The layouts that code spells; one that an ALayout, BLayout or CLayout is an alias of has that name."""
+    aliases = _ALIASED.findall(text)
+    for one in labelled.code(text):
+        labels = dict.fromkeys(label for label, name in aliases if name == one.label)
+        yield from (replace(one, label=label) for label in labels or (one.label,))
 
 
 def missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> str:

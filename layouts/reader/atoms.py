@@ -383,6 +383,36 @@ def _moved(text: Text, value: Term) -> Atom | None:
     return Atom(tuple(found), value.path, {}, note=note) if found else None
 
 
+def moves(name: str) -> list[Atom]:
+    """What the class of an operation that moves matrices makes, with each of the arguments that it takes; the first
+    is of its defaults where it takes these. [] for other names.
+    """
+    row = _MOVES.get(name)
+    if row is None:
+        return []
+    turned = (False, True) if row.turned is None else (row.turned,)
+    given = [
+        f"transpose={way}, num_matrices={count}, unpack_bits={unpack}"
+        for unpack in (None, *row.unpacks) for way in turned for count in row.counts
+    ]  # fmt: skip
+    homes = [terms.of(f"{name}({one})") for one in given]
+    return [one for home in homes for term in terms.found(home, OPERATION) if (one := _moved(home, term))]
+
+
+def defaults_of(name: str) -> str:
+    """What an operation that moves matrices is without arguments, or that it has to be given some.
+
+    >>> defaults_of("StMatrix8x8x16bOp")
+    'StMatrix8x8x16bOp() is stmatrix.sync.aligned.m8n8.x1.shared.b16.'
+    """
+    home = terms.of(f"{name}()")
+    try:
+        made = [one for term in terms.found(home, OPERATION) if (one := _moved(home, term))]
+    except LayoutError as error:
+        return error.hint
+    return f"{name}() is {made[0].found[0].ptx}." if made else ""
+
+
 def _refused_move(name: str, row: _Move, why: str) -> LayoutError:
     counts = "|".join(map(str, row.counts))
     turned = "True|False" if row.turned is None else str(row.turned)

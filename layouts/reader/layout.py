@@ -19,6 +19,9 @@ from lanescope.reader.found import Found, instruction
 _LOOKS = re.compile(r"\s*(?:(?:Swizzle|Sw|S)\s*<|smem_ptr|\(|_?\d+\s*:\s*_?\d)")
 _HALVES = re.compile(r"\s*([0-9a-fA-F]+)\s*:\s*([0-9a-fA-F]+)\s*")  # may be hi:lo of a word as well
 _TV = re.compile(r"(?:^|[^a-z])(?:Layout_?([ABC])_?TV|([ABC])Layout|TV[ _]?[Ll]ayout[ _]?([ABC]))\b")
+_OF_THREADS = re.compile(r"(?:^|[^a-z])(?:TV_?Layout|Layout_TV)\b|\btv_layout|\blayout_tv")
+_OF_COPIES = ("SrcLayout", "DstLayout", "RefLayout")  # (thread, value) → bit, in Copy_Traits
+_THREADS = re.compile(r"Thr_?ID")  # which threads take part: it says least of an atom
 _OF_OTHERS = re.compile(  # what prints and makes layouts of its own
     r"Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Tiler[ _]?MN|TiledCopy|TiledM(?:MA|ma)|make_tiled_|tile_to_\w*shape"
     r"|make_tma|#ttg|#triton|#linear|!ttg|Layout_(?:K|MN)_\w+(?!\w|\s*[=:]\s*(?:Sw?<|smem_ptr|\())|\bcomposition\s*\("
@@ -67,19 +70,22 @@ def read(text: str) -> tuple[Found, ...]:
             except LayoutError:
                 if not any(one.worded for one in lines):
                     raise
-    found = lines or list(labelled.code(text))
+    found = lines or list(atom_traits.layouts(text))
     if not found or _OF_OTHERS.search(text):
         return ()
     each = dict.fromkeys((one.label, one.layout) for one in found)
     wrong = atom_traits.differences(text) if "MMA_Traits" in text else {}
-    out = []
+    out: list[tuple[int, Found]] = []
     for label, laid in each:
         meaning, *others = _whole(laid, len(each) == 1, label)
+        if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
+            meaning = replace(meaning, facts={**meaning.facts, "storage": None})
         said = wrong.get(f"{label} {laid}", ())
         if not said and not others and _TV.search(label) and (left := atom_traits.missing(laid, None)):
             said = (f"{label} {left}",)
-        out += [replace(meaning, notices=(*meaning.notices, *said)), *others]
-    return tuple(sorted(out, key=lambda one: one.kind != "layout"))
+        rank = 0 if said else 2 if _THREADS.fullmatch(label) else 1
+        out += [(rank, replace(meaning, notices=(*meaning.notices, *said))), *((3, one) for one in others)]
+    return tuple(one for _, one in sorted(out, key=lambda ranked: ranked[0]))
 
 
 def _whole(found: cute.CuteLayout, sure: bool, label: str = "") -> tuple[Found, ...]:

@@ -12,12 +12,15 @@ from lanescope.reader.found import Found, each_once, instruction
 from lanescope.reader.terms import Term, Text
 
 _SELECTOR = re.compile(r"(?<![\w.])(?:\w+::){0,4}[sr]s_op_selector(?:_\w+)?\s*<")
+_BARE = re.compile(r"\s*(?:\w+\.){0,6}((?:Ld|St)Matrix\w{4,12}Op)\s*")
 _MADE = re.compile(r"make_tiled_mma\s*\(|TiledMMA\s*<")
 _MOST = 8
 
 
 def read(text: str) -> tuple[Found, ...]:
     """The instructions of every operation that a text builds."""
+    if bare := _BARE.fullmatch(text):
+        return _bare(bare[1])
     if not atoms.OPERATION.search(text):
         return _selectors(text)
     found = [one for one in atoms.operations(text) if one.found]
@@ -27,6 +30,14 @@ def read(text: str) -> tuple[Found, ...]:
     notes = tuple(dict.fromkeys(one.note for one in found if one.note))
     made = instruction((i for one in found for i in one.found), f"'{found[0].name}'", notes, majors=majors)
     return tuple(replace(one, sure=one.sure and not notes) for one in made)
+
+
+def _bare(name: str) -> tuple[Found, ...]:
+    """What the class of an operation may make: its name alone leaves the arguments open."""
+    found = atoms.moves(name)
+    notes = dict.fromkeys((atoms.defaults_of(name), *(one.note for one in found if one.note)))
+    made = instruction((i for one in found for i in one.found), f"'{name}'", tuple(notes))
+    return tuple(replace(one, sure=False) for one in made)
 
 
 def _selectors(text: str) -> tuple[Found, ...]:
