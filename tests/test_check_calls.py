@@ -109,3 +109,60 @@ def test_another_map_stores_another_tile() -> None:
     told = {one.code: line_of(text, one.span[0]) for one in check(text).findings}
     wanted = {n for n, line in enumerate(text.split("\n"), 1) if "gemm(" in line and "sV)" in line}
     assert set(told) == {"tma_inner_over_swizzle", "stored_swizzle"} and told["stored_swizzle"] in wanted
+
+
+TYPED = """void maps({type}* g, int rows, int cols) {{
+  uint64_t dims[2] = {{cols, rows}}, strides[1] = {{cols * sizeof({type})}};
+  uint32_t box[2] = {{{wide}, 64}}, ones[2] = {{1, 1}};
+  cuTensorMapEncodeTiled(&tA, CU_TENSOR_MAP_DATA_TYPE_{map}, 2, g, dims, strides, box, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  cuTensorMapEncodeTiled(&tB, CU_TENSOR_MAP_DATA_TYPE_{map}, 2, g, dims, strides, box, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}}
+__device__ uint64_t desc({type}* p) {{
+  uint32_t a = static_cast<uint32_t>(__cvta_generic_to_shared(p));
+  return (uint64_t)((a & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;
+}}
+__device__ void wg(float* d, {type}* X, {type}* Y) {{
+  uint64_t da = desc(X), db = desc(Y);
+  asm volatile("wgmma.mma_async.sync.aligned.{ptx} {{%0}}, %1, %2, {rest};" : "+f"(d[0]) : "l"(da), "l"(db));
+}}
+__global__ void kern(float* d) {{
+  __shared__ alignas(1024) {type} As[64 * {wide}];
+  __shared__ alignas(1024) {type} Bs[64 * {wide}];
+{calls}}}
+"""
+ELEMENTS = {  # type → its map's, elements in 128 bytes, the instruction, its immediates
+    "__nv_fp8_e4m3": ("UINT8", 128, "m64n64k32.f32.e4m3.e4m3", "1, 1, 1"),
+    "int8_t": ("UINT8", 128, "m64n64k32.s32.s8.s8", "1"),
+    "float": ("FLOAT32", 32, "m64n64k8.f32.tf32.tf32", "1, 1, 1"),
+    "__nv_bfloat16": ("BFLOAT16", 64, "m64n64k16.f32.bf16.bf16", "1, 1, 1, 0, 0"),
+}
+
+
+@pytest.mark.parametrize("type_", ELEMENTS)
+@pytest.mark.parametrize(("call", "operand", "repeats"), [(3, "b", 2), (1, "a", 0), (2, "b", 0), (3, "a", 1)])
+def test_a_descriptor_that_is_repeated_is_wrong_for_elements_of_every_size(
+    type_: str, call: int, operand: str, repeats: int
+) -> None:
+    """The box's inner dimension is no way out: wgmma reads elements of 8 and of 32 bits K-major only."""
+    map_, wide, ptx, rest = ELEMENTS[type_]
+
+    def text(at: dict[tuple[int, str], int]) -> str:
+        lines = (
+            f"  wg(d, &As[{at.get((n, 'a'), n) * wide // 4}], &Bs[{at.get((n, 'b'), n) * wide // 4}]);\n"
+            for n in range(4)
+        )
+        return TYPED.format(type=type_, map=map_, wide=wide, ptx=ptx, rest=rest, calls="".join(lines))
+
+    right = check(text({}))
+    assert (right.findings, right.open, right.steps) == ((), (), 8)
+    wrong = text({(call, operand): repeats})
+    made = check(wrong)
+    (one,) = made.findings
+    assert line_of(wrong, one.span[0]) == line_of(wrong, wrong.index("  wg(d")) + call
+    assert one.level == "error" and f"{operand.upper()} of wgmma" in one.message
+    assert bool(one.assumed) == (type_ == "__nv_bfloat16"), "nothing rests on what wgmma cannot read otherwise"
+    assert made.open == () and made.steps == 7, "verified are the reads that match"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,8 @@ CONTRACT = set(
     " row_major_not_core_matrix k_advance_past_atom panel_stride_from_instruction mn_offset_inside_atom"
     " overlapping_core_matrices wrong_transpose generic_pointer stride_wrong start_wrong not_canonical".split()
 )
+
+MASK_18 = 0x3FFFF
 
 
 def test_the_true_cause_is_named_and_no_kind_of_mistake_is_left_behind() -> None:
@@ -293,6 +297,73 @@ def test_two_mistakes_of_every_kind_are_both_named() -> None:
     assert asked > 60
     assert both >= 0.9 * asked, found
     assert one >= 0.98 * asked, found
+
+
+def amounts_that_are_called_right(message: str) -> Iterator[tuple[str, int]]:
+    """(field, amount in bytes) of every amount that a message tells to put into the word."""
+    for name, value in re.findall(r"(LBO|SBO|[Ss]tart(?: address)?) 0x\w+ (?:becomes|is) 0x(\w+)", message):
+        yield name, 16 * int(value, 16)
+    for said in re.findall(r"Here (.*?) (?:is|are) right", message):
+        yield from ((name, int(value, 0)) for name, value in re.findall(r"(LBO|SBO|start) (0x\w+|\d+)", said))
+
+
+def core_matrices(rng: Random, rows: int, k: int) -> tuple[str, int, int]:
+    """(CuTe layout of a dense K-major tile of 16-bit core matrices in either order, its LBO, its SBO)."""
+    wide, deep = rows // 8, k // 8
+    lbo, sbo = rng.choice([(128, 128 * deep), (128 * wide, 128)])
+    return f"((8,{wide}),(8,{deep})):((8,{sbo // 2}),(1,{lbo // 2}))", lbo, sbo
+
+
+def test_no_message_contradicts_its_fix() -> None:
+    """Words with random strides, of the other order, in bytes, shifted twice, exchanged: what a message calls right is
+    what its fix holds, and the fix reads every element.
+    """
+    rng = Random(30)
+    told_right = 0
+    for _ in range(120):
+        operand, n = rng.choice("ab"), rng.choice([16, 32, 64, 128])
+        rows, k = 64 if operand == "a" else n, rng.choice([16, 32, 64])
+        layout, lbo, sbo = core_matrices(rng, rows, k)
+        other = (128, 16 * k) if lbo != 128 else (16 * rows, 128)
+        one, two = rng.choice([
+            other, (sbo, lbo), (2 * lbo, sbo // 2), (16 * lbo & MASK_18, sbo), (lbo, 16 * sbo & MASK_18),
+            (16 * other[0] & MASK_18, other[1]), (lbo >> 4, sbo >> 4), (rng.randrange(1, 256) * 16, sbo),
+        ])  # fmt: skip
+        given = {
+            "descriptor": hex(0x40 | one >> 4 << 16 | two >> 4 << 32), "operand": operand, "major": "K",
+            "instruction": f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16",
+            "storage": {"kind": "cute", "layout": layout, "unit": "elements", "base": "0x400"},
+        }  # fmt: skip
+        told = memory.verify_facts(given)
+        if told.verdict == "match":
+            continue
+        for diagnosis in told.diagnoses:
+            assert diagnosis.fix, (given, diagnosis)
+            assert memory.verify_facts({**given, "descriptor": diagnosis.fix.descriptor}).verdict == "match"
+            fix = Descriptor(int(diagnosis.fix.descriptor, 16))
+            holds = {"LBO": fix.lbo_bytes, "SBO": fix.sbo_bytes}
+            for name, amount in amounts_that_are_called_right(diagnosis.message):
+                told_right += 1
+                assert amount == holds.get(name, fix.start_address), (given, diagnosis)
+    assert told_right > 60
+
+
+@pytest.mark.parametrize(
+    ("word", "operand", "layout"),
+    [
+        ("0x0000000800400040", "a", "((8,8),(8,2)):((8,128),(1,64))"),
+        ("0x0000000800200040", "b", "((8,4),(8,2)):((8,128),(1,64))"),
+        ("0x0000001000080040", "a", "((8,8),(8,2)):((8,64),(1,512))"),
+    ],
+)
+def test_core_matrices_in_the_other_order_are_named(word: str, operand: str, layout: str) -> None:
+    """The strides of a CuTe tile whose other dimension comes first, not bytes that were not shifted."""
+    told = memory.verify_facts({
+        "descriptor": word, "operand": operand, "major": "K",
+        "instruction": "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16",
+        "storage": {"kind": "cute", "layout": layout, "unit": "elements", "base": "0x400"},
+    })  # fmt: skip
+    assert [one.code for one in told.diagnoses] == ["atom_order"]
 
 
 # rules ----------------------------------------------------------------------------------------------------------------

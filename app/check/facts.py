@@ -60,7 +60,7 @@ class Report:
     descriptors: int
     tensor_maps: int
     verified: Annotated[
-        int, Says("Reads that were verified element for element, against a storage that the text says.")
+        int, Says("Reads that take every element from where the text stores it; a wrong read is not counted.")
     ]
     findings: list[Found]
     open: list[Undecided]

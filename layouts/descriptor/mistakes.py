@@ -112,6 +112,7 @@ def _strides(case: Case) -> Iterator[Slip]:
     if "lbo" in case.read:
         yield from _lbo(case)
     yield from _side_by_side(case)
+    yield from _core_matrices_in_the_other_order(case)
 
 
 def _lbo(case: Case) -> Iterator[Slip]:
@@ -172,6 +173,21 @@ def _side_by_side(case: Case) -> Iterator[Slip]:
             1.2,
             taken=True,
         )
+
+
+def _core_matrices_in_the_other_order(case: Case) -> Iterator[Slip]:
+    """Strides of a dense tile of core matrices whose other dimension comes first; a canonical tile is a world."""
+    mn, k = case.stored.mn, case.stored.k
+    if case.mode.chunks > 1 or case.stored.tile or mn is None or k is None:
+        return
+    wide, deep = -(-mn // case.atom[0]), -(-k // case.atom[1])
+    orders = {"M/N first": {"lbo": 128 * wide, "sbo": 128}, "K first": {"lbo": 128, "sbo": 128 * deep}}
+    read = [name for name in ("lbo", "sbo") if name in case.read]
+    for (had, amounts), own in zip(orders.items(), reversed(orders), strict=True):
+        wrong = {name: amounts[name] for name in read if amounts[name] != case.wanted[name]}
+        if wrong and all(orders[own][name] == case.wanted[name] for name in read):
+            says = f"right for core matrices laid {had}; this tile lays them {own}. {_must(case, wrong)}"
+            yield Slip("atom_order", f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} {says}", wrong)
 
 
 def _mode(case: Case) -> Iterator[Slip]:

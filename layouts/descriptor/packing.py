@@ -37,7 +37,7 @@ class Packing:
 
 def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
     """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads
-    them.
+    them. An amount that is not the right one, but another mistake's, is never told to be what the word needs.
     """
     form = case.form
     word = pack(values, form)
@@ -48,10 +48,11 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
     if word >> 32:
         yield exchanged(case, word)
     bare = word & ~(coded.most << coded.low)
+    right = code == case.wanted[form.coded]
     if form is WGMMA:
-        yield from _as_tcgen05(bare, code, name)
+        yield from _as_tcgen05(bare, code, name, right)
     else:
-        yield from _as_wgmma(case, bare, code)
+        yield from _as_wgmma(case, bare, code, right)
     if case.computed:
         return
     strides = [values["sbo"], *([] if "sbo" in case.read | also else [form.mode(code).pattern_bytes])]
@@ -59,23 +60,26 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
         yield from _narrow_shifts({**values, "sbo": sbo}, word, form)
 
 
-def _as_tcgen05(bare: int, code: int, name: str) -> Iterator[Packing]:
-    """tcgen05's field, or its whole format, under a wgmma. bare: the word without its swizzle."""
+def _as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[Packing]:
+    """tcgen05's field, or its whole format, under a wgmma. bare: the word without its swizzle; right: whether the code
+    is the data's.
+    """
     if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
+        own = f" ({name} is {code} << 62)" if right else ""
         says = (
-            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62] ({name} is"
-            f" {code} << 62); bit 61 belongs to tcgen05's three-bit field."
+            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62]{own}; bit 61"
+            " belongs to tcgen05's three-bit field."
         )
         yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
     if name == "128B":
         says = (
             "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put"
-            " 1 into the field [63:62]."
+            f" {'1' if right else 'the code of the mode'} into the field [63:62]."
         )
         yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
 
 
-def _as_wgmma(case: Case, bare: int, code: int) -> Iterator[Packing]:
+def _as_wgmma(case: Case, bare: int, code: int, right: bool) -> Iterator[Packing]:
     """wgmma's format, codes or places under a tcgen05.mma: the version left out, its two-bit code in the field of three
     bits, this field's code at wgmma's bit 62. bare: the word without its swizzle.
     """
@@ -87,16 +91,17 @@ def _as_wgmma(case: Case, bare: int, code: int) -> Iterator[Packing]:
         rest = bare & ~versions | constant
         number = old.get(mode.name, 0)
         if number and number != code:
+            own = "'s is" + f" {code}: its" if right else "'s"
             more = (
-                f"The field {form.place(form.coded)} holds {number}, which is wgmma's code of {mode.name}. tcgen05's is"
-                f" {code}: its field has three bits, from bit {low} on."
+                f"The field {form.place(form.coded)} holds {number}, which is wgmma's code of {mode.name}. tcgen05{own}"
+                f" field has three bits, from bit {low} on."
             )
             yield Packing("wgmma_swizzle_code", _also(more, constant), rest | number << low, 0.9)
         moved = code << 62 & WORD
         if code and moved != code << low:
             more = (
                 f"The swizzle code {code} was put at bit 62, where wgmma has its field. tcgen05's field begins at bit"
-                f" {low}: {code} << {low}."
+                f" {low}{f': {code} << {low}' if right else ''}."
             )
             yield Packing("mode_at_bit_62", _also(more, constant), rest | moved, 0.95)
 
@@ -141,29 +146,31 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
                 twice |= (value >> 8 & f.most) << f.low
         cost = 1.0 if len(names) == len(active) else 1.05
         fields = frozenset(names)
-        says = partial(_in_bytes, names, values)
+        says = partial(_in_bytes, names, case.wanted, values)
         for word in {rest | cut, spilled & WORD, added & WORD}:
             yield Packing("bytes_not_shifted", says, word, cost if cut else NOTHING_LEFT, beside, fields)
-        says = partial(_twice, names, values)
+        says = partial(_twice, names, case.wanted, values)
         yield Packing("shifted_twice", says, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
 
 
-def _in_bytes(names: tuple[str, ...], values: Amounts) -> str:
+def _in_bytes(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
     are = "is" if len(names) == 1 else "are"
-    shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in names)
+    sure = [n for n in names if values[n] == wanted[n]]
+    shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in sure)
     return (
-        f"{sentence(named(names))} {are} in bytes. The field is in units of 16 bytes: shift right by 4, so that"
-        f" {shifted}."
+        f"{sentence(named(names))} {are} in bytes. The field is in units of 16 bytes: shift right by 4"
+        f"{f', so that {shifted}' if sure else ''}."
     )
 
 
-def _twice(names: tuple[str, ...], values: Amounts) -> str:
+def _twice(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
     right = ", and ".join(
         f"{NAMES[f.name]} {(value := values[f.name]):#x} is {value >> 4:#x} in the field, not {value >> 8 & f.most:#x}"
         for f in _PLACES
-        if f.name in names
+        if f.name in names and values[f.name] == wanted[f.name]
     )
-    return f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {right}."
+    were = "was" if len(names) == 1 else "were"
+    return f"{sentence(named(names))} {were} shifted right by 4 twice{f': {right}' if right else ''}."
 
 
 def _narrow_shifts(values: Amounts, word: int, form: Format) -> Iterator[Packing]:

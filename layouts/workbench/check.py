@@ -102,7 +102,7 @@ class Open:
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
-    many reads were verified against a storage that the text says; unverified: reason → how many were not.
+    many reads take every element from where the text stores it; unverified: reason → how many could not be compared.
     """
 
     findings: tuple[Finding, ...]
@@ -148,7 +148,7 @@ def check(text: str) -> Checked:
 
 
 def _verified(operands: Iterable[Operand]) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """(reads that were verified, reason → how many were not): against a storage that is a guess nothing is."""
+    """(reads that match, reason → how many could not be compared): against a storage that is a guess nothing is."""
     verified, rest = 0, Counter[str]()
     for one in operands:
         reason = next((assumed.said for assumed in one.assumed), "")
@@ -158,7 +158,7 @@ def _verified(operands: Iterable[Operand]) -> tuple[int, tuple[tuple[str, int], 
             elif reason:
                 rest[reason] += 1
             else:
-                verified += 1
+                verified += step.verdict == "match"
         if one.left:
             rest[one.missing[0] if one.missing else "The text does not say enough."] += one.left
     return verified, tuple(rest.items())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from lanescope.descriptor.matrix import View
+from lanescope.descriptor.matrix import WGMMA, View
 from lanescope.errors import LayoutError
 from lanescope.reader.code.tensor_maps import TRITON, default_swizzle
 from lanescope.reader.code.tma_rules import TensorMap
@@ -301,10 +301,10 @@ def _panels(
     filled: Filled | None,
 ) -> Tile | tuple[Assumed, ...]:
     """Boxes where the text's loads put them; where none is seen, one after the other: along the lines first, then along
-    the inner dimension.
+    the inner dimension. That is K where wgmma reads elements of this size K-major only.
     """
     assumed: list[Assumed] = []
-    inner = inner_of(one, operand)
+    inner = inner_of(one, operand) or (None if WGMMA.allows(seen.bits, "MN") else "K")
     key = f"inner.{operand}"
     if inner is None or key in given:
         chosen = given.get(key, "").upper() or seen.major
