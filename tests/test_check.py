@@ -218,8 +218,8 @@ def test_a_source_file_is_what_it_is() -> None:
 
 def test_every_code_has_a_title() -> None:
     codes = set(engine.TITLES) | set(causes.TITLES)
-    root = Path(engine.__file__).parent
-    sources = [root / "tma.py", *sorted((root / "reader" / "code").glob("*.py"))]
+    root = Path(engine.__file__).parents[1]
+    sources = [root / "shared" / "tma.py", *sorted((root / "reader" / "code").glob("*.py"))]
     said = re.compile(r'(?:yield|yield \(|Pitfall\(|\.warn\()\s*\(?\s*"([a-z_0-9]+)",')
     own = {code for path in sources for code in said.findall(path.read_text("utf-8"))}
     assert len(own) > 15 and {"tma_box_bytes", "tma_swizzle", "tma_inner_stride", "not_shifted"} <= own

@@ -102,7 +102,8 @@ def test_compare(client: Client) -> None:
     moved = sum(one.pattern.owners(0, *at)[0][0] != other.pattern.owners(0, *at)[0][0] for at in places)
     assert turned["total"] == 64 and turned["other_lane"] == moved > 0 and np.array(turned["moved"]).shape == (8, 8)
     assert client.get("/api/v1/compare", params={"left": f"{M16}/a", "right": f"{M16}/b"}).status_code == 422
-    assert "Every element is in the same lane" in client.get("/compare").text
+    assert "Every element is in the same lane" in client.get(f"/compare?left={M16}/a&right={M16}/a").text
+    assert "held more often on one side" in client.get("/compare").text
 
 
 def test_metadata_api(client: Client) -> None:

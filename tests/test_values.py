@@ -29,7 +29,8 @@ STATE = {
     "_Open",
     "Space",
 }  # of the code that is being evaluated
-READING = {"lanescope.reader.terms.Text"}  # a text while it is read: how many of its steps are taken
+# a text while it is read, a cause while its steps are collected
+READING = {"lanescope.reader.terms.Text", "lanescope.capture.causes._Root"}
 OPEN = {"Family", "Side", "Described"}  # rows with defaults of their own; bases of rows that hold cached properties
 
 

@@ -22,7 +22,7 @@ def check(
     files: Annotated[list[str], typer.Argument(help="Source files (.cu, .cuh, .h, .cpp, .py …), or folders of them.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     as_sarif: Annotated[bool, typer.Option("--sarif", help="Print it as SARIF 2.1.0.")] = False,
-    seconds: Annotated[float, typer.Option(min=0.1, help="That one file may take.")] = 60.0,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="That one file may take.")] = 60.0,
 ) -> None:
     """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where anything is.
     What a file leaves open is said and counted, not guessed.

@@ -1,5 +1,5 @@
-// What part of the matrices is shown: one range a dimension, as layouts/render/window.py reads it. Matrices that share a
-// dimension move together.
+// What part of the matrices is shown: one range a dimension, as layouts/render/window.py reads it. Matrices that share
+// a dimension move together.
 import { draw } from "./picture.js";
 import { stage } from "./stage.js";
 import { data, ranges, remember, state } from "./state.js";

@@ -65,7 +65,8 @@ def test_a_sparse_term_names_the_group_that_the_metadata_chooses_from(open_page:
 
 def test_from_home_to_a_lanes_registers_is_a_paste_and_a_hover(open_page: Any) -> None:
     page, found = open_page("/"), find(M16)
-    page.evaluate("text => navigator.clipboard.writeText(text)", f"  {M16} {{%f0,%f1,%f2,%f3}}, {{%r0,%r1,%r2,%r3}};")
+    line = f"  {M16} {{%f0,%f1,%f2,%f3}}, {{%r0,%r1,%r2,%r3}}, {{%r4,%r5}}, {{%f0,%f1,%f2,%f3}};"
+    page.evaluate("text => navigator.clipboard.writeText(text)", line)
     page.locator("main [name=q], main [name=text]").first.focus()
     page.keyboard.press("Control+V")
     page.keyboard.press("Enter")

@@ -265,7 +265,7 @@ class Lowering(Expressions):
         """The function try block of a function; of a constructor, whose members it guards too, text that may throw."""
         if any(c.type == "field_initializer_list" for c in node.named_children):
             text = self.text(node)
-            throws = tree.If(tree.Other("it throws"), tree.Throw(tree.Other("an exception")), None)
+            throws = tree.If(tree.Other("?"), tree.Throw(tree.Other("?")), None)
             return tree.Block((tree.Unread(text, span=self.span(node)), throws), span=self.span(node))
         return tree.Block(tuple(self._try(node, ())), span=self.span(node))
 

@@ -900,6 +900,6 @@ def _element(kind: Kind) -> bool:
 
 
 def _lacks_bitfield(value: Any) -> bool:
-    """Whether a value is of CUTLASS's tcgen05 union, which unions that have a member `bitfield` are called after, too."""
+    """Whether a value is of CUTLASS's tcgen05 union; unions with a member `bitfield` have that name as well."""
     named = isinstance(value, Object) and value.record.name == "SmemDescriptor"
     return named and "bitfield" not in value.record.members
