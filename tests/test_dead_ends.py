@@ -147,8 +147,6 @@ TYPES = {
     "d = tl.make_tensor_descriptor(p.to(tl.pointer_type(T)), shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
     "a tensor's dtype": "x = torch.empty((M, K), dtype=torch.float16)\n"
     "d = TensorDescriptor(torch.zeros(8, dtype=x.dtype), [M, K], [K, 1], [64, 64])",
-    "a layout below the call": "d = tma.make_tensor_descriptor(p, [M, K], [K, 1], [64, 64], layout)\n"
-    "layout = gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)",
 }
 
 
@@ -181,12 +179,9 @@ cuuint64_t dims[2] = {4096, 4096}, strides[1] = {8192};
 """
 
 
-def test_arrays_may_stand_below_the_call_that_takes_them() -> None:
+def test_arrays_that_are_declared_below_the_call_are_not_its_arguments() -> None:
     (one,) = (found for found in reader.read(BELOW).found if found.kind == "tensor_map")
-    assert one.facts["box"] == [64, 128] and one.undetermined == ("storage.inner", "storage.base")
-    twice = BELOW + "cuuint32_t box[2] = {32, 32};\n"
-    (first,) = (found for found in reader.read(twice).found if found.kind == "tensor_map")
-    assert first.facts["box"] == [64, 128]
+    assert "strides[0]" in one.undetermined
 
 
 STAGED = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1),(_1,_3)):((_64,_512),(_1,_0),(_0,_4096))"
@@ -196,7 +191,7 @@ def test_the_stages_of_a_print_can_be_chosen(client: Client) -> None:
     shown = page(client, STAGED)
     links = [html.unescape(one) for one in re.findall(r'href="(/descriptor/wgmma/[^"]+)"', shown)]
     bases = [re.search(r"wgmma/(\w+)\?.*s_base=(\w+)", one) for one in links]
-    assert [(one[1], one[2]) for one in bases if one] == [
+    assert list(dict.fromkeys((one[1], one[2]) for one in bases if one)) == [
         ("0x4000004000010100", "0x1000"), ("0x4000004000010300", "0x3000"), ("0x4000004000010500", "0x5000"),
     ]  # fmt: skip
     assert "8192 bytes after" in shown
@@ -204,7 +199,7 @@ def test_the_stages_of_a_print_can_be_chosen(client: Client) -> None:
         answer = client.get(f"{link}&instruction=wgmma.mma_async.m64n64k16.f32.f16.f16&operand=a&major=K")
         assert answer.status_code == 200 and "data-verdict=match" in answer.text
     one = page(client, STAGED.replace(",(_1,_3)", "").replace(",(_0,_4096)", ""))
-    assert one.count("/descriptor/wgmma/0x4000004000010100?") == 1
+    assert one.count("/descriptor/wgmma/0x4000004000010100?") == 2  # as the stage's, and as what reads the layout
 
 
 LOOP = """__device__ uint64_t make_desc(uint32_t a) {{

@@ -30,7 +30,7 @@ STATE = {
     "Space",
 }  # of the code that is being evaluated
 # a text while it is read, a cause while its steps are collected
-READING = {"lanescope.reader.terms.Text", "lanescope.capture.causes._Root"}
+READING = {"lanescope.reader.terms.Text", "lanescope.capture.causes._Root", "lanescope.reader.printed_map._Print"}
 OPEN = {"Family", "Side", "Described"}  # rows with defaults of their own; bases of rows that hold cached properties
 
 

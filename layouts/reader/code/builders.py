@@ -231,7 +231,8 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
     called = [name for name, _ in raw.terms if "(" in name.replace("sizeof(", "")] if raw is not None else []
     whole = group[0].value.plain is not None and group[0].value.width > 40  # nothing of the word is known
     plain = raw is not None and not called and not whole and not _halves(group[0].value)  # else it may be shifted
-    if plain and shift == 0 and raw is not None and any(_ADDRESS.search(name) for name, _ in raw.terms):
+    cut = all(p.width < 32 for p in group[0].value.pieces if p.low == low)  # masked, as an address is
+    if plain and shift == 0 and raw is not None and (cut or any(_ADDRESS.search(name) for name, _ in raw.terms)):
         own.append(
             Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
         )
