@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lanescope.app.read.whole import whole
 from lanescope.shared.storage import storage
 from lanescope.workbench import Bench, bench
 from lanescope.workbench.check import check
@@ -219,9 +220,32 @@ def test_the_immediates_of_an_asm_statement_count_where_its_descriptors_are_open
     assert not any(one.key.startswith("major.") for one in made.assumed)
 
 
+ADDRESSED = """// A: Sw<3,4,3> o smem_ptr[16b](unset) o (64,64):(64,1)
+for (int k = 0; k < 4; ++k) {
+  uint64_t desc_a = (((uint64_t)__cvta_generic_to_shared(sA + 16 * k) & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32
+    | 1ull << 62;
+  wgmma_rs_m64n64k16_f32_f16_f16(acc, desc_a);
+}
+"""
+
+
 def test_what_is_taken_for_a_missing_union_is_said() -> None:
     (one,) = (a for a in bench(PLAIN.whole(union=False)).assumed if a.key.startswith("type."))
-    assert (one.key, one.value) == ("type.Matrix64", "GmmaDescriptor") and "CUTLASS" in one.why
+    assert (one.key, one.value) == ("type.Matrix64", "GmmaDescriptor") and "CUTLASS" in one.said
+    told = whole(PLAIN.whole(union=False), {})
+    assert told.bench and told.assumed and told.caution
+    assert told.assumed["type.Matrix64"] == "GmmaDescriptor" and one.said in told.bench.detail
+    assert told.caution == (one.said,), "the page is amber, not green"
+    assert "type.Matrix64" not in (whole(PLAIN.whole(), {}).assumed or {})
+
+
+def test_an_address_without_a_promised_alignment_is_said() -> None:
+    """A word is right at a multiple of 16 bytes alone: what the text does not promise is listed and told."""
+    text = "extern __shared__ half sA[];\n" + ADDRESSED
+    told, promised = whole(text, {}), whole(text.replace("__shared__", "__shared__ __align__(1024)"), {})
+    assert told.bench and told.bench.verdict == "match" and promised.bench and promised.bench.verdict == "match"
+    assert told.assumed and "at.sA" in told.assumed and "Taken 1024-byte aligned: sA." in told.bench.detail
+    assert "at.sA" not in (promised.assumed or {}) and "Taken" not in promised.bench.detail
 
 
 def test_a_type_that_the_text_defines_is_its_own() -> None:
@@ -232,9 +256,19 @@ def test_a_type_that_the_text_defines_is_its_own() -> None:
     assert made.verdict != "match" and not any(one.key.startswith("type.") for one in made.assumed)
 
 
+OPEN_WORDS = """__device__ void f(uint64_t da, uint64_t db, float* d) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;"
+      : "+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]) : "l"(da), "l"(db)); }
+"""
+BUILDER = "uint64_t da = ((uint64_t)(addr & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;\n"
+
+
 @pytest.mark.parametrize(
     ("text", "status"),
     [
+        (OPEN_WORDS, 1),
+        (BUILDER, 0),
+        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", 0),
         (PLAIN.whole(), 0),
         (replace(PLAIN, exchanged="b").whole(), 1),
         (re.sub(r"_where = [^;]*;", "_where = pick_layout<T>();", PLAIN.whole()), 1),

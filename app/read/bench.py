@@ -26,9 +26,10 @@ from lanescope.descriptor import causes
 from lanescope.descriptor.case import Diagnosis
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader import LONGEST, statements
+from lanescope.reader import LONGEST, pasted, statements
 from lanescope.workbench import Bench, Operand, Piece, Step
 from lanescope.workbench.said import holds
+from lanescope.workbench.scan import mentions
 
 FAR = 64  # columns that the card of a text surely shows
 LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
@@ -61,6 +62,11 @@ def of(text: str, given: Mapping[str, str]) -> Bench | None:
     several = len(made.kinds) > 1 and made.kinds & {"descriptor", "tensor_map", "layout"}
     asks = any(one.key.startswith("builder.") for one in made.assumed)  # what a function without code gives
     return made if made.operands or broken or several or asks else None
+
+
+def takes_descriptors(text: str) -> bool:
+    """Whether an instruction of the text is given descriptors to read; its bare name asks for no verdict."""
+    return any(one.instruction.family.by_descriptor and one.arguments for one in mentions(pasted.legible(text)))
 
 
 def of_code(text: str) -> str:

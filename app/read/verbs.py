@@ -25,9 +25,10 @@ def read(
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
     together. Exit status 1 where it is unknown, where ptxas refuses a line, where there is no verdict, and where a
-    descriptor reads the wrong bytes.
+    descriptor reads the wrong bytes. Code that only builds a descriptor, and an instruction's bare name, ask for none.
     """
     from lanescope.app.memory.described import lines
+    from lanescope.app.read.bench import takes_descriptors
     from lanescope.app.read.whole import whole
     from lanescope.errors import LayoutError
 
@@ -53,7 +54,8 @@ def read(
             if one.kind != "unknown" and (link := _short(one.link, text)):
                 print(f"  {link}")
     refused = any("refused" in one.facts for one in (told, *told.also))
-    if told.kind == "unknown" or refused or (told.bench and told.bench.verdict != "match"):
+    judged = told.bench.verdict if told.bench else "match" if not takes_descriptors(text) else "unknown"
+    if told.kind == "unknown" or refused or judged != "match":
         raise typer.Exit(1)
 
 

@@ -26,5 +26,5 @@ def whole(text: str, given: Mapping[str, str]) -> Reading:
         raise error.at(f"assume.{error.field}") from None
     if made is None:
         return told
-    assumed = {one.key: one.value for one in made.assumed if one.said}
+    assumed = {one.key: one.value for one in made.assumed if one.deciding}
     return dataclasses.replace(told, bench=bench.facts(made, text, given), assumed=assumed, caution=made.caution)

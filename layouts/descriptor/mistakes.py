@@ -184,7 +184,7 @@ def _core_matrices_in_the_other_order(case: Case) -> Iterator[Slip]:
     orders = {"M/N first": {"lbo": 128 * wide, "sbo": 128}, "K first": {"lbo": 128, "sbo": 128 * deep}}
     read = [name for name in ("lbo", "sbo") if name in case.read]
     for (had, amounts), own in zip(orders.items(), reversed(orders), strict=True):
-        wrong = {name: amounts[name] for name in read if amounts[name] != case.wanted[name]}
+        wrong: dict[str, int] = {name: amounts[name] for name in read if amounts[name] != case.wanted[name]}
         if wrong and all(orders[own][name] == case.wanted[name] for name in read):
             says = f"right for core matrices laid {had}; this tile lays them {own}. {_must(case, wrong)}"
             yield Slip("atom_order", f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} {says}", wrong)

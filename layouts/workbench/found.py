@@ -78,15 +78,27 @@ class Assumed:
             return f"{self.why.split(' has no code')[0]} is taken as {self.value}: its code is not in the text."
         if kind == "at":
             return f"{self.label} is taken as {self.value}, {self.why}." if self.why == K_OF_INSTRUCTION else ""
+        if kind == "type":
+            return f"{name} is taken for CUTLASS’s {self.value}: {self.why}."
         verb = "are" if kind == "panel" else "is"
         if kind == "base":
             return f"That {self.label} {self.value} is taken from the word: {self.why}."
         return f"{self.label} {verb} taken as {self.value}: {self.why}." if kind in _TAKEN else ""
 
     @property
+    def placed(self) -> bool:
+        """Whether it is an address whose alignment the text does not promise: at another one the word may be wrong."""
+        return self.key.startswith("at.") and bool(self.value) and "taken 1024-byte aligned" in self.why
+
+    @property
+    def deciding(self) -> bool:
+        """Whether the verdict could be another one with another value."""
+        return bool(self.said) or self.placed
+
+    @property
     def detailed(self) -> bool:
         """Whether it is told of a mismatch, too: what may well be other than it was taken for."""
-        return self.key.partition(".")[0] in ("size", "swizzle", "boxes", "instruction")
+        return self.key.partition(".")[0] in ("size", "swizzle", "boxes", "instruction", "type")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

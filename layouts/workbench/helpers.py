@@ -72,9 +72,9 @@ def encoders(code: Evaluation | None) -> list[Assumed]:
 
 def foreign(code: Evaluation | None) -> list[Assumed]:
     """What is taken for the types that the text uses as CUTLASS's descriptors and does not have."""
-    why = "its code is not in the text: its members are those of CUTLASS’s {}"
+    why = "its code is not in the text, and its members have those names"
     return [
-        Assumed(f"type.{name}", f"Type of {name}", union, why.format(union), (union,))
+        Assumed(f"type.{name}", f"Type of {name}", union, why, (union,))
         for name, union in (code.foreign if code else ())
     ]
 

@@ -144,6 +144,12 @@ def resting(assumed: Sequence[Assumed]) -> list[str]:
     ]
 
 
+def addresses(assumed: Sequence[Assumed]) -> str:
+    """The addresses that are taken to be aligned, in a sentence; "" where the text promises it of all."""
+    names = [one.label for one in assumed if one.placed]
+    return f"Taken 1024-byte aligned: {listed(names)}." if names else ""
+
+
 def holds(pieces: Sequence[Piece], operands: Sequence[Operand]) -> str:
     """What the text holds: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
     counts = {kind: sum(piece.kind == kind for piece in pieces) for kind in _KINDS}

@@ -91,6 +91,7 @@ class _Making(Contents):
         caution = () if wrong else said.cautions(operands, assumed)
         resting = said.resting([one for one in assumed if right or one.detailed]) if operands else []
         why = " ".join(filter(None, [why, *(one for one in caution if right and one not in resting), *resting]))
+        why = " ".join(filter(None, [why, said.addresses(assumed) if right else ""]))
         if right:
             reserved = [one for one in caution if one.startswith("Reserved")]
             line = summary_of(reserved) if reserved else line
