@@ -623,3 +623,11 @@ def test_members_that_a_function_does_not_assign_of_its_parameter_are_open(param
     assert not any(one.kind == "builder" for one in reader.read(text).found)
     own = text.replace(f"({parameter})", "()").replace("{ d", "{ Desc d; d", 1)
     assert [one.facts["word"] for one in reader.read(own).found] == ["0x0000004000000000"]
+
+
+def test_fields_that_a_text_does_not_assign_are_null() -> None:
+    told = reading.read("descA.bitfield.stride_byte_offset_ = 8;")
+    assert told.facts["fields"] == {"lbo_bytes": None, "sbo_bytes": 128, "base_offset": None, "swizzle": None}
+    assert told.facts["word"] is None and told.title.endswith("SBO 128 B")
+    declared = reading.read("GmmaDescriptor d; d.bitfield.stride_byte_offset_ = 8; d.bitfield.layout_type_ = 1;")
+    assert declared.facts["word"] == "0x4000000800000000"

@@ -37,6 +37,19 @@ _MEANT = re.compile(
     re.I,
 )
 _NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
+# what the members of a descriptor's union are called: CUTLASS, cute/arch/mma_sm90_desc.hpp
+_MEMBERS = {
+    "start": "start_address_?",
+    "lbo_bytes": "leading_byte_offset_?",
+    "sbo_bytes": "stride_byte_offset_?",
+    "base_offset": "base_offset_?",
+    "swizzle": r"(?:layout_type|swizzle)\w*",
+}
+_SAYS = {"lbo_bytes": "LBO {} B", "sbo_bytes": "SBO {} B", "base_offset": "base offset {}", "swizzle": "swizzle {}"}
+_MEMBER_OF = re.compile(
+    r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:\.|->)(?:\w{1,80}\.)?"
+    r"(?:start_address|leading_byte_offset|stride_byte_offset|layout_type)_?\s*="
+)
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
 _PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F']+(?:[uU]?[lL]{0,2})")
 _WHOLE = 16  # digits of a word whose zeros are written
@@ -138,6 +151,26 @@ def _built(text: str) -> tuple[Found, ...]:
     return tuple(one for name, built in several for one in _of_built(text, built, name))
 
 
+def _unassigned(text: str, name: str) -> tuple[str, ...]:
+    """Return the fields that a text leaves out which assigns members of one object, and neither declares the object nor
+    sets its whole word. name: the object's, "" where the text has one.
+
+    >>> _unassigned("d.bitfield.start_address_ = a >> 4; d.bitfield.layout_type_ = 1;", "")
+    ('lbo_bytes', 'sbo_bytes', 'base_offset')
+    >>> _unassigned("Desc d; d.bitfield.layout_type_ = 1;", "")
+    ()
+    """
+    objects = {name} if name else set(_MEMBER_OF.findall(text))
+    if len(objects) != 1:
+        return ()
+    own = re.escape(objects.pop())
+    begun = rf"(?<![\w.>]){own}\s*(?:=[^=]|[{{(;])|(?<![\w.>]){own}(?:\.|->)(?:desc|raw|u64|value)\w*\s*=[^=]"
+    if not _MEMBER_OF.search(text) or re.search(begun, text):
+        return ()
+    member = rf"(?<![\w.>]){own}(?:\[\w*\])?(?:\.|->)(?:\w{{1,80}}\.)?"
+    return tuple(amount for amount, spelt in _MEMBERS.items() if not re.search(rf"{member}{spelt}\s*[|+]?=[^=]", text))
+
+
 def _of_built(text: str, built: BuiltWord, name: str) -> tuple[Found, ...]:
     """What one word that code builds is; name: its variable, where the code builds several."""
     if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
@@ -146,14 +179,19 @@ def _of_built(text: str, built: BuiltWord, name: str) -> tuple[Found, ...]:
     descriptor = Descriptor(built.word, form)
     said = descriptor.facts
     amounts = [f.amount for f in FIELDS if f.name != "start_address"]
+    unassigned = _unassigned(text, name)
+    fields = {amount: None if amount in unassigned else said[amount] for amount in amounts}
     facts = {
-        "fields": {name: said[name] for name in amounts},
-        "start": built.start or descriptor.start_address,
+        "fields": fields,
+        "start": None if "start" in unassigned else built.start or descriptor.start_address,
         "format": form.name,
-        "word": None if built.start else hex_word(built.word),
+        "word": None if built.start or unassigned else hex_word(built.word),
         "warnings": list(built.notices),
     }
     told = f"start address from '{built.start}'" if built.start else hex_word(built.word)
-    open_ = ("start",) if built.start else ()
+    if unassigned and not built.start:
+        known = [_SAYS[amount].format(value) for amount, value in fields.items() if value is not None]
+        told = ", ".join(known) or f"start address {descriptor.start_address:#x}"
+    open_ = unassigned or (("start",) if built.start else ())
     told += f" ({name})" if name else ""
     return (Found("builder", f"Code that builds a descriptor: {told}", facts, built.notices, not built.notices, open_),)
