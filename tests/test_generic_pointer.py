@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lanescope.descriptor.matrix import Descriptor, view
@@ -34,6 +34,7 @@ def test_a_pointer_that_reaches_into_the_strides_is_called_one(
     (how, top, middle), (shape, bits) = pointer, reader
     major = "MN" if turned and bits == 16 else "K"
     seen = view(catalog.find(f"wgmma.mma_async.sync.aligned.{shape}"), operand, major)
+    assume(how == "or" or seen.rows > 8)  # SBO of 8 rows is not read: a sum of it and an address tells nothing
     mn, k = mode.atom(bits, major)
     order = data.draw(st.sampled_from(("mn", "k")))
     tile = Tile(
