@@ -211,11 +211,24 @@ def diagram(
     from lanescope.app.instruction.state import with_descriptor
 
     found = with_descriptor(find(ptx), {"idesc": idesc})
-    asked = {"colour": colour, "label": label, "lanes": lanes, "warps": warps, "rows": rows, "cols": cols,
-    "theme": theme, "cell": cell, "title": title,
-             "lang": lang, "product": product, "scale": scale, "idesc": idesc, "legend": "1" * legend,
-             "caption": "1" * caption,
-             "embed": "1" * embed}  # fmt: skip
+    asked = {
+        "colour": colour,
+        "label": label,
+        "lanes": lanes,
+        "warps": warps,
+        "rows": rows,
+        "cols": cols,
+        "theme": theme,
+        "cell": cell,
+        "title": title,
+        "lang": lang,
+        "product": product,
+        "scale": scale,
+        "idesc": idesc,
+        "legend": "1" * legend,
+        "caption": "1" * caption,
+        "embed": "1" * embed,
+    }
     form = "json" if as_json else form_of(output)
     made, _ = pictures.instruction(form, found, found.operand(operand) if operand else None, given(asked))
     save(made, output)

@@ -272,11 +272,19 @@ async def fetch(app: Any, address: str) -> bytes:
     """One GET of the application, without a socket. RuntimeError where it is not answered with 200."""
     path, _, query = address.partition("?")
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-        "path": unquote(path), "raw_path": path.encode(),
-        "query_string": query.encode(), "root_path": "", "headers": [(b"host", b"127.0.0.1")],
-        "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
-    }  # fmt: skip
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(b"host", b"127.0.0.1")],
+        "client": ("127.0.0.1", 0),
+        "server": ("127.0.0.1", 80),
+    }
     status, body = 0, bytearray()
 
     async def receive() -> dict[str, Any]:
@@ -321,7 +329,10 @@ def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
         for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar)
     )
     return {
-        "folder": str(target), "pages": done, "files": len(site.files), "written": site.written,
+        "folder": str(target),
+        "pages": done,
+        "files": len(site.files),
+        "written": site.written,
         "bytes": sum(site.files.values()),
         "seconds": round(time.perf_counter() - begun, 2),
-    }  # fmt: skip
+    }

@@ -80,19 +80,53 @@ from lanescope.app.tmem import page as tmem_page
 from lanescope.ptx import catalog
 
 APIS = (  # in the order of /docs
-    catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, capture_api, diagram_api, runs_api,
-    steps_api, reuse_api,
-    compare_api, metadata_api, chain_api, banks_api, tiles_api, layouts_api,
-    idesc_api, tmem_api, scales_api,
-)  # fmt: skip
+    catalogue_api,
+    instruction_api,
+    read_api,
+    kernel_api,
+    memory_api,
+    dump_api,
+    capture_api,
+    diagram_api,
+    runs_api,
+    steps_api,
+    reuse_api,
+    compare_api,
+    metadata_api,
+    chain_api,
+    banks_api,
+    tiles_api,
+    layouts_api,
+    idesc_api,
+    tmem_api,
+    scales_api,
+)
 PAGES = (
-    idesc_page, tmem_page, scales_page,
-    memory_page, dump_page, capture_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page,
+    idesc_page,
+    tmem_page,
+    scales_page,
+    memory_page,
+    dump_page,
+    capture_page,
+    kernel_page,
+    guide_page,
+    runs_page,
+    steps_page,
+    reuse_page,
+    compare_page,
     metadata_page,
     chain_page,
-    banks_page, diagram_page, tiles_page,
-    layouts_page, openapi, apidocs_page, home_page, read_page, catalogue_page, instruction_page,
-)  # fmt: skip
+    banks_page,
+    diagram_page,
+    tiles_page,
+    layouts_page,
+    openapi,
+    apidocs_page,
+    home_page,
+    read_page,
+    catalogue_page,
+    instruction_page,
+)
 
 
 class Head:

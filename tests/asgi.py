@@ -50,12 +50,19 @@ async def ask(
         **(headers or {}),
     }
     scope: dict[str, Any] = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-        "path": unquote(path), "raw_path": path.encode(),
-        "query_string": query.encode(), "root_path": "",
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()],
-        "client": (client, 50000), "server": ("127.0.0.1", 80),
-    }  # fmt: skip
+        "client": (client, 50000),
+        "server": ("127.0.0.1", 80),
+    }
     parts = [{"type": "http.request", "body": raw, "more_body": False}]
     out = Answer(0, {}, b"", "")
 

@@ -26,24 +26,108 @@ from lanescope.reader.code.word import Int, Linear, convert, exact
 from tests import cpp
 
 NAMES = (
-    "bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned", "long",
-    "unsigned long", "long long", "unsigned long long", "int8_t", "uint8_t", "uint16_t", "int32_t", "uint32_t",
-    "int64_t", "uint64_t", "size_t", "wchar_t", "char16_t", "char32_t",
-)  # fmt: skip
+    "bool",
+    "char",
+    "signed char",
+    "unsigned char",
+    "short",
+    "unsigned short",
+    "int",
+    "unsigned",
+    "long",
+    "unsigned long",
+    "long long",
+    "unsigned long long",
+    "int8_t",
+    "uint8_t",
+    "uint16_t",
+    "int32_t",
+    "uint32_t",
+    "int64_t",
+    "uint64_t",
+    "size_t",
+    "wchar_t",
+    "char16_t",
+    "char32_t",
+)
 LITERALS = (
-    "0", "1", "2", "3", "7", "16", "31", "64", "255", "1024", "65535", "0x7FFFFFFF", "2147483648", "0x80000000",
-    "0xFFFFFFFF", "4294967296", "0x3FFFF", "0x3FFF", "0x7FFFFFFFFFFFFFFF", "0x8000000000000000", "1u", "3u", "16u",
-    "0xF0u", "1l", "3ul", "64ll", "1ull", "0x3FFFull", "0b1011", "010", "1'000", "true", "false", "'a'", "'\\n'",
-    "'\\x41'", "'\\0'", "5LLU", "2lu",
-)  # fmt: skip
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "16",
+    "31",
+    "64",
+    "255",
+    "1024",
+    "65535",
+    "0x7FFFFFFF",
+    "2147483648",
+    "0x80000000",
+    "0xFFFFFFFF",
+    "4294967296",
+    "0x3FFFF",
+    "0x3FFF",
+    "0x7FFFFFFFFFFFFFFF",
+    "0x8000000000000000",
+    "1u",
+    "3u",
+    "16u",
+    "0xF0u",
+    "1l",
+    "3ul",
+    "64ll",
+    "1ull",
+    "0x3FFFull",
+    "0b1011",
+    "010",
+    "1'000",
+    "true",
+    "false",
+    "'a'",
+    "'\\n'",
+    "'\\x41'",
+    "'\\0'",
+    "5LLU",
+    "2lu",
+)
 BINARY = ("+", "-", "*", "/", "%", "&", "|", "^", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "<<", ">>")
 # parameters of functions: name → type
 PARAMETERS = {
-    "p": "int", "q": "unsigned", "r": "uint64_t", "s": "long long", "t": "short", "u": "uint8_t", "v": "bool",
+    "p": "int",
+    "q": "unsigned",
+    "r": "uint64_t",
+    "s": "long long",
+    "t": "short",
+    "u": "uint8_t",
+    "v": "bool",
     "w": "int64_t",
-}  # fmt: skip
-EDGES = (0, 1, 2, 3, 5, 15, 16, 31, 64, 255, 4096, 0x12340, 0x3FFF0, 0x7FFFFFFF, -1, -2, -16, -4097, 1 << 31, 1 << 40,
-         (1 << 63) - 1, -(1 << 63))  # fmt: skip
+}
+EDGES = (
+    0,
+    1,
+    2,
+    3,
+    5,
+    15,
+    16,
+    31,
+    64,
+    255,
+    4096,
+    0x12340,
+    0x3FFF0,
+    0x7FFFFFFF,
+    -1,
+    -2,
+    -16,
+    -4097,
+    1 << 31,
+    1 << 40,
+    (1 << 63) - 1,
+    -(1 << 63),
+)
 
 
 @dataclass(frozen=True)
@@ -86,8 +170,10 @@ class Maker:
             return Shape(form_.format(kind, inner.text), form_.format(kind, inner.live))
         if form == 9:
             op, inner = pick.choice("-~!+"), self.made(depth - 1)
-            return Shape(f"({op}{inner.text})".replace("--", "- -").replace("++", "+ +"),
-                         f"({op}{inner.live})".replace("--", "- -").replace("++", "+ +"))  # fmt: skip
+            return Shape(
+                f"({op}{inner.text})".replace("--", "- -").replace("++", "+ +"),
+                f"({op}{inner.live})".replace("--", "- -").replace("++", "+ +"),
+            )
         if form == 10:
             a, b, c = (self.made(depth - 1) for _ in range(3))
             return Shape(f"({a.text} ? {b.text} : {c.text})", f"({a.live} ? {b.live} : {c.live})")
@@ -277,8 +363,10 @@ def wrong_claims(count: int, seed: int, each: int = 12) -> Tally:
         for _ in range(each):
             values = {name: _value(pick, kind) for name, kind in PARAMETERS.items()}
             given.append((n, values))
-            sent = ", ".join(f"({kind}){values[name]:#x}ull" if values[name] >= 0 else f"({kind})-{-values[name]:#x}ull"
-                             for name, kind in PARAMETERS.items())  # fmt: skip
+            sent = ", ".join(
+                f"({kind}){values[name]:#x}ull" if values[name] >= 0 else f"({kind})-{-values[name]:#x}ull"
+                for name, kind in PARAMETERS.items()
+            )
             bodies.append(f"tell([] {{ return f{n}({sent}); }});")
     answers = compiled(bodies, functions)
     tally = Tally([])
@@ -320,8 +408,10 @@ def main(count: int, seed: int) -> int:
         wrong = wrong_constants(part, seed + start)
         tally = wrong_claims(part, seed + start + 1)
         failed += len(wrong) + len(tally.wrong)
-        print(f"{start + part}: {len(wrong)} + {len(tally.wrong)} differ; asked {tally.asked}, resting {tally.resting},"
-              f" {100 * tally.known / max(tally.bits, 1):.1f} % of the bits told")  # fmt: skip
+        print(
+            f"{start + part}: {len(wrong)} + {len(tally.wrong)} differ; asked {tally.asked}, resting {tally.resting},"
+            f" {100 * tally.known / max(tally.bits, 1):.1f} % of the bits told"
+        )
         print("\n".join(dict.fromkeys(line[:700] for line in (*wrong[:8], *tally.wrong[:8]))), flush=True)
     return failed
 

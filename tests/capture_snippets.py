@@ -35,9 +35,14 @@ def outcome(title: str, text: str, mistake: int) -> str:
         kernel((1,), (EXAMPLE.threads,), (out, a, b, np.uint64(buffer.data_ptr())), EXAMPLE.bytes(mistake))
 
     scope = {
-        "kernel": kernel, "out": out, "M": EXAMPLE.a[0], "K": EXAMPLE.a[1], "N": EXAMPLE.n,
-        "SHARED": EXAMPLE.bytes(mistake), "extension": SimpleNamespace(launch=launch),
-    }  # fmt: skip
+        "kernel": kernel,
+        "out": out,
+        "M": EXAMPLE.a[0],
+        "K": EXAMPLE.a[1],
+        "N": EXAMPLE.n,
+        "SHARED": EXAMPLE.bytes(mistake),
+        "extension": SimpleNamespace(launch=launch),
+    }
     if "torch" in text:
         import torch
     exec(compile(text, title, "exec"), scope)

@@ -66,20 +66,27 @@ class Card:
         cupy.asarray, cupy.zeros, cupy.asnumpy = _on_the_card, _zeros, lambda array: np.array(array)
         driver = types.SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, funcSetAttribute=self._allow)
         runtime = types.SimpleNamespace(
-            getDeviceCount=self._counted, getDeviceProperties=self._properties, driverGetVersion=lambda: 13020,
-            deviceSynchronize=self._wait, CUDARuntimeError=CUDARuntimeError,
-        )  # fmt: skip
+            getDeviceCount=self._counted,
+            getDeviceProperties=self._properties,
+            driverGetVersion=lambda: 13020,
+            deviceSynchronize=self._wait,
+            CUDARuntimeError=CUDARuntimeError,
+        )
         cupy.cuda = types.SimpleNamespace(
-            driver=driver, runtime=runtime, nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 1)),
+            driver=driver,
+            runtime=runtime,
+            nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 1)),
             function=types.SimpleNamespace(Module=lambda: Module(self)),
             Device=lambda number: types.SimpleNamespace(use=lambda: self.used.append(number)),
-        )  # fmt: skip
+        )
         libs: Any = out["cupy_backends.cuda.libs"]
         libs.nvrtc = types.SimpleNamespace(
             createProgram=lambda text, name, headers, included: {"text": text},
-            compileProgram=self._compile, getCUBIN=lambda program: program["text"].encode(),
-            getProgramLog=lambda program: "no such word", NVRTCError=NVRTCError,
-        )  # fmt: skip
+            compileProgram=self._compile,
+            getCUBIN=lambda program: program["text"].encode(),
+            getProgramLog=lambda program: "no such word",
+            NVRTCError=NVRTCError,
+        )
         return out
 
     def _compile(self, program: dict[str, str], options: list[str]) -> None:

@@ -36,10 +36,19 @@ class Direct(httpx.BaseTransport):
         path, _, query = url.raw_path.partition(b"?")
         headers = [(name.lower(), value) for name, value in request.headers.raw]
         scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": request.method,
-            "scheme": url.scheme, "path": url.path, "raw_path": path, "query_string": query, "root_path": "",
-            "headers": headers, "client": ("testclient", 50000), "server": (url.host, url.port or 80),
-        }  # fmt: skip
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": request.method,
+            "scheme": url.scheme,
+            "path": url.path,
+            "raw_path": path,
+            "query_string": query,
+            "root_path": "",
+            "headers": headers,
+            "client": ("testclient", 50000),
+            "server": (url.host, url.port or 80),
+        }
         try:
             asgi.run(self.app(scope, receive, send))
         except Exception:

@@ -56,12 +56,25 @@ def _value(rng: random.Random, calls: bool) -> str:
 
 def _condition(rng: random.Random, own: list[str]) -> str:
     name, other = rng.choice(own), rng.choice(own)
-    return rng.choice([
-        f"#ifdef {name}", f"#ifndef {name}", f"#if defined({name})", f"#if !defined {name}", f"#if {name}",
-        f"#if {name} > 1", f"#if {name} <= 1", f"#if defined({name}) && {name} == 2", f"#if defined({name}) || {other}",
-        f"#if defined({name}) != defined({other})", "#if __cplusplus >= 201703L", "#if __cplusplus > 201703L", "#if BM",
-        "#if 1", f"#if {name} ? {other} : 0",
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            f"#ifdef {name}",
+            f"#ifndef {name}",
+            f"#if defined({name})",
+            f"#if !defined {name}",
+            f"#if {name}",
+            f"#if {name} > 1",
+            f"#if {name} <= 1",
+            f"#if defined({name}) && {name} == 2",
+            f"#if defined({name}) || {other}",
+            f"#if defined({name}) != defined({other})",
+            "#if __cplusplus >= 201703L",
+            "#if __cplusplus > 201703L",
+            "#if BM",
+            "#if 1",
+            f"#if {name} ? {other} : 0",
+        ]
+    )
 
 
 def _chosen(rng: random.Random, own: list[str], lines: Callable[[], list[str]], always: bool = False) -> list[str]:

@@ -90,8 +90,15 @@ def _part(rng: random.Random, kinds: dict[str, int], deep: int) -> str:
 
 def _condition(rng: random.Random, kinds: dict[str, int], deep: int) -> list[str]:
     name = rng.choice(NAMES)
-    opening = rng.choice([f"#ifdef {name}", f"#ifndef {name}", f"#if defined({name})", f"#if {expression(rng, 3)}",
-                          f"#if !defined {name} || {expression(rng, 2)}"])  # fmt: skip
+    opening = rng.choice(
+        [
+            f"#ifdef {name}",
+            f"#ifndef {name}",
+            f"#if defined({name})",
+            f"#if {expression(rng, 3)}",
+            f"#if !defined {name} || {expression(rng, 2)}",
+        ]
+    )
     out = [opening, _use(rng, kinds, 2)]
     if deep and rng.random() < 0.4:
         out += _condition(rng, kinds, deep - 1)
@@ -105,8 +112,9 @@ def _condition(rng: random.Random, kinds: dict[str, int], deep: int) -> list[str
 def expression(rng: random.Random, deep: int) -> str:
     """An integer expression that #if takes and C++ defines."""
     if not deep or rng.random() < 0.2:
-        return rng.choice("0 1 2 7 0xFF 3u 9223372036854775807 0xFFFFFFFFFFFFFFFF 1'000 'a' true false 0b11 017 UU"
-                          " 5ull".split())  # fmt: skip
+        return rng.choice(
+            "0 1 2 7 0xFF 3u 9223372036854775807 0xFFFFFFFFFFFFFFFF 1'000 'a' true false 0b11 017 UU 5ull".split()
+        )
     kind = rng.random()
     left, right = expression(rng, deep - 1), expression(rng, deep - 1)
     if kind < 0.15:

@@ -103,8 +103,15 @@ SHORT = {
     "@enc": "__device__ static inline uint64_t enc(uint64_t x) { return (x & 0x3FFFF) >> 4; }",
     "@fix": "uint64_t desc = enc(0x4000) | enc(16) << 16 | enc(1024) << 32;",
 }
-_OPTIONS = ("-std=c++17", "-O0", "-w", "-fno-strict-aliasing", "-fsanitize=undefined", "-fno-sanitize=return",
-            "-fno-sanitize-recover=all")  # fmt: skip
+_OPTIONS = (
+    "-std=c++17",
+    "-O0",
+    "-w",
+    "-fno-strict-aliasing",
+    "-fsanitize=undefined",
+    "-fno-sanitize=return",
+    "-fno-sanitize-recover=all",
+)
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,12 @@ def by_halves(m: Maker, fields: dict[str, str]) -> None:
 
 @_style
 def by_reference(m: Maker, fields: dict[str, str]) -> None:
-    m.declare(m.pick("inline void put(uint64_t& d, uint64_t v, int at) { d |= v << at; }",
-                     "inline void put(uint64_t& d, uint64_t v, unsigned at) { d = d + (v << at); }"))  # fmt: skip
+    m.declare(
+        m.pick(
+            "inline void put(uint64_t& d, uint64_t v, int at) { d |= v << at; }",
+            "inline void put(uint64_t& d, uint64_t v, unsigned at) { d = d + (v << at); }",
+        )
+    )
     m.do("uint64_t desc = 0;")
     for name, text in fields.items():
         m.do(f"put(desc, {_masked(name, text)}, {AT[name][0]});")
@@ -122,8 +126,12 @@ def by_table(m: Maker, fields: dict[str, str]) -> None:
     m.declare("struct Field { uint64_t value; int at; };")
     rows = ", ".join(f"{{{_masked(name, text)}, {AT[name][0]}}}" for name, text in fields.items())
     m.do(f"const Field fields[] = {{{rows}}};\n  uint64_t desc = 0;")
-    m.do(m.pick("for (const Field& f : fields) desc |= f.value << f.at;",
-                f"for (int i = 0; i < {len(fields)}; ++i) desc |= fields[i].value << fields[i].at;"))  # fmt: skip
+    m.do(
+        m.pick(
+            "for (const Field& f : fields) desc |= f.value << f.at;",
+            f"for (int i = 0; i < {len(fields)}; ++i) desc |= fields[i].value << fields[i].at;",
+        )
+    )
     m.do("return desc;")
 
 
@@ -155,17 +163,34 @@ def program(seed: int, plain: bool = False, only: str = "") -> Program:
     if symbols:
         made["start"] = rng.choice(("a >> 4", "(a & 0x3FFFF) >> 4", "(a + 32 * k) >> 4", "a / 16"))
         other = rng.choice([name for name in order if name not in ("start", *chosen)] or ["mode"])
-        made[other] = rng.choice((
-            "flag ? 1 : 2", "k", "k + 1", "k > 1 ? 3 : k", "flag ? k : 1", made[other], made[other], "k * 2 >> 1",
-        ))  # fmt: skip
+        made[other] = rng.choice(
+            (
+                "flag ? 1 : 2",
+                "k",
+                "k + 1",
+                "k > 1 ? 3 : k",
+                "flag ? k : 1",
+                made[other],
+                made[other],
+                "k * 2 >> 1",
+            )
+        )
         if rng.random() < 0.4:
             s = m.name("s")
-            m.do(f"int {s} = {m.small()};\n  " + rng.choice((
-                f"if (flag) {s} += 1;", f"for (int i = 0; i < k; ++i) {s} += 2;", f"if (k == 1 && ++{s}) {s} += flag;",
-                f"switch (k) {{ case 0: {s} += 1; case 1: {s} += 2; break; default: {s} = 0; }}",
-                f"for (int i = 0; i < 3; ++i) {{ if (i == k) {rng.choice(('break', 'continue'))}; {s} += 1; }}",
-                f"while (flag) {{ {s} += 3; break; }}", f"{s} = flag ? {s} : k;",
-            )))  # fmt: skip
+            m.do(
+                f"int {s} = {m.small()};\n  "
+                + rng.choice(
+                    (
+                        f"if (flag) {s} += 1;",
+                        f"for (int i = 0; i < k; ++i) {s} += 2;",
+                        f"if (k == 1 && ++{s}) {s} += flag;",
+                        f"switch (k) {{ case 0: {s} += 1; case 1: {s} += 2; break; default: {s} = 0; }}",
+                        f"for (int i = 0; i < 3; ++i) {{ if (i == k) {rng.choice(('break', 'continue'))}; {s} += 1; }}",
+                        f"while (flag) {{ {s} += 3; break; }}",
+                        f"{s} = flag ? {s} : k;",
+                    )
+                )
+            )
             made[chosen[0]] = f"{made[chosen[0]]} + {s}"
         parameters = "uint32_t a, int k, bool flag"
         given = tuple(f"make({rng.randrange(1, 64) * 64:#x}, {k}, {flag})" for k in range(4) for flag in (0, 1))

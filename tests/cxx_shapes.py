@@ -124,14 +124,29 @@ def _tree(m: Maker, names: list[str], deep: int) -> str:
     if deep == 0 or m.rng.random() < 0.15:
         return m.rng.choice((*names, str(m.small(40)), f"{m.small(9)}u", f"-{m.small(9) + 1}"))
     one, two = _tree(m, names, deep - 1), _tree(m, names, deep - 1)
-    return m.rng.choice((
-        f"({one} + {two})", f"({one} - {two})", f"({one} * {m.small(5)})", f"({one} / {m.rng.choice((3, -3, 7))})",
-        f"({one} % {m.rng.choice(('4u', '5', '-3', '16ull'))})", f"({one} & {two})", f"({one} | {two})",
-        f"({one} ^ {two})", f"(~{one})", f"(-({one} & 255))", f"({one} >> {m.small(6)})",
-        f"((unsigned)({one}) << {m.small(5)})", f"({one} < {two})", f"({one} == {two} ? {two} : {one})",
-        f"(({m.rng.choice(TYPES)})({one}))", f"(!{one})", f"({one} && {two})", f"({one} || {two})",
-        f"(({one} & 1) ? 1 : 2ull)",
-    ))  # fmt: skip
+    return m.rng.choice(
+        (
+            f"({one} + {two})",
+            f"({one} - {two})",
+            f"({one} * {m.small(5)})",
+            f"({one} / {m.rng.choice((3, -3, 7))})",
+            f"({one} % {m.rng.choice(('4u', '5', '-3', '16ull'))})",
+            f"({one} & {two})",
+            f"({one} | {two})",
+            f"({one} ^ {two})",
+            f"(~{one})",
+            f"(-({one} & 255))",
+            f"({one} >> {m.small(6)})",
+            f"((unsigned)({one}) << {m.small(5)})",
+            f"({one} < {two})",
+            f"({one} == {two} ? {two} : {one})",
+            f"(({m.rng.choice(TYPES)})({one}))",
+            f"(!{one})",
+            f"({one} && {two})",
+            f"({one} || {two})",
+            f"(({one} & 1) ? 1 : 2ull)",
+        )
+    )
 
 
 def helper(m: Maker) -> str:

@@ -47,11 +47,19 @@ def main() -> None:
     }
     ready = {"ready": True, "devices": [device]}
     agrees = {
-        "kind": "mma", "backend": "cuda", "simulation": False, "device": device, "predicted": [[0.0]],
-        "measured": [[0.0]], "mismatches": [],
-        "copies_that_differ": 0, "compared": 1, "agrees": True,
-        "source": str(os.getpid()), "duration_ms": 50.0,
-    }  # fmt: skip
+        "kind": "mma",
+        "backend": "cuda",
+        "simulation": False,
+        "device": device,
+        "predicted": [[0.0]],
+        "measured": [[0.0]],
+        "mismatches": [],
+        "copies_that_differ": 0,
+        "compared": 1,
+        "agrees": True,
+        "source": str(os.getpid()),
+        "duration_ms": 50.0,
+    }
     print(json.dumps(ready if start == "ready" else {"ready": False, "reason": "no driver"}), flush=True)
     for line in sys.stdin:
         message = json.loads(line)

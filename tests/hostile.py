@@ -26,11 +26,18 @@ def requests(document: dict[str, Any], examples: Mapping[str, dict[str, Any]]) -
 
 # As long as an address takes them, once their signs are percent-encoded.
 TEXTS = {
-    "7,000 digits": "9" * 7000, "7,000 letters": "m" * 7000, "parentheses": "(" * 1300 + ")" * 1300,
-    "dots": "m16n8k16." * 770, "underscores": "0x" + "_" * 7000 + "1", "commas": "1," * 1900,
-    "angles": "Sw<" * 1500, "shifts": "1<<62|" * 600 + "1", "lines": "a\n" * 1900,
-    "blanks": "mma" + " " * 7000 + ".sync", "strange": "\x00\u202e\ud7ff" * 600,
-}  # fmt: skip
+    "7,000 digits": "9" * 7000,
+    "7,000 letters": "m" * 7000,
+    "parentheses": "(" * 1300 + ")" * 1300,
+    "dots": "m16n8k16." * 770,
+    "underscores": "0x" + "_" * 7000 + "1",
+    "commas": "1," * 1900,
+    "angles": "Sw<" * 1500,
+    "shifts": "1<<62|" * 600 + "1",
+    "lines": "a\n" * 1900,
+    "blanks": "mma" + " " * 7000 + ".sync",
+    "strange": "\x00\u202e\ud7ff" * 600,
+}
 
 
 def every_parameter(document: dict[str, Any]) -> list[Request]:
@@ -49,10 +56,16 @@ def every_parameter(document: dict[str, Any]) -> list[Request]:
 
 
 VALUES = {name: text * 20 for name, text in TEXTS.items()} | {
-    "10^30": BIG, "1e308": 1e308, "null": None, "40,000 numbers": list(range(40_000)),
-    "lists in lists": [[[[[[[[1]]]]]]]] , "objects": [{"a": n} for n in range(15_000)], "true": True,
-    "strange text": "\x00\u202e" * 1000, "negative": -BIG,
-}  # fmt: skip
+    "10^30": BIG,
+    "1e308": 1e308,
+    "null": None,
+    "40,000 numbers": list(range(40_000)),
+    "lists in lists": [[[[[[[[1]]]]]]]],
+    "objects": [{"a": n} for n in range(15_000)],
+    "true": True,
+    "strange text": "\x00\u202e" * 1000,
+    "negative": -BIG,
+}
 
 
 def every_key(examples: Mapping[str, dict[str, Any]]) -> list[Request]:
@@ -74,14 +87,25 @@ def _changed(body: dict[str, Any], value: Any) -> list[tuple[str, dict[str, Any]
 
 
 def pages() -> list[Request]:
-    sizes = [{"mn": 4096, "k": 4096}, {"mn": 4096, "k": 16}, {"mn": 8, "k": 4096}, {"mn": 1 << 20, "k": 8},
-    {"mn": 8, "k": 1 << 40}, {"mn": 896, "k": 128},
-             {"mn": 14000, "k": 8}, {"mn": 8, "k": 14000}, {"mn": 232448, "k": 8, "element_bits": 8},
-             {"mn": 128, "k": 896, "major": "MN"}, {"mn": 1816, "k": 64},
-             {"mn": 64, "k": 64, "base": BIG}, {"mn": 64, "k": 64, "rows": BIG},
-             {"mn": 448, "k": 512, "element_bits": 4}, {"mn": 1808, "k": 1024, "element_bits": 1},
-             {"mn": 8, "k": 231424, "element_bits": 1, "swizzle": "none"},
-             {"mn": 1024, "k": 448, "element_bits": 4}]  # fmt: skip
+    sizes = [
+        {"mn": 4096, "k": 4096},
+        {"mn": 4096, "k": 16},
+        {"mn": 8, "k": 4096},
+        {"mn": 1 << 20, "k": 8},
+        {"mn": 8, "k": 1 << 40},
+        {"mn": 896, "k": 128},
+        {"mn": 14000, "k": 8},
+        {"mn": 8, "k": 14000},
+        {"mn": 232448, "k": 8, "element_bits": 8},
+        {"mn": 128, "k": 896, "major": "MN"},
+        {"mn": 1816, "k": 64},
+        {"mn": 64, "k": 64, "base": BIG},
+        {"mn": 64, "k": 64, "rows": BIG},
+        {"mn": 448, "k": 512, "element_bits": 4},
+        {"mn": 1808, "k": 1024, "element_bits": 1},
+        {"mn": 8, "k": 231424, "element_bits": 1, "swizzle": "none"},
+        {"mn": 1024, "k": 448, "element_bits": 4},
+    ]
     out: list[Request] = []
     for given in sizes:
         query = urlencode(given)
@@ -91,25 +115,47 @@ def pages() -> list[Request]:
                 (f"/smem.{form}?{query}"[:60], "GET", f"/smem.{form}?{query}", b"")
                 for form in ("svg", "png", "pdf", "tex", "txt", "md", "csv", "json")
             ]
-    reads = [f"/steps/{M16}?row={BIG}", f"/steps/{M16}?seed={BIG}",
-    "/steps/mma.m16n8k256.row.col.s32.b1.b1.s32.and.popc.txt", f"/i/{WIDE}", f"/i/{DEEP}",
-    f"/i/{WIDE}?lanes=0-99999999999",
-             f"/i/{M16}?lanes=" + "0-31," * 1500 + "1", f"/i/{M16}?pin=d:{BIG},{BIG}",
-             f"/i/{WIDE}?label=register&colour=register", "/gallery", "/guide/swizzle", "/?q=" + "m" * 7000,
-             "/?q=" + "m+" * 3500, "/?q=" + "a.b" * 2500, f"/compare?left={WIDE}/d&right={WIDE}/d",
-             f"/compare?left={DEEP}/a&right={DEEP}/a", f"/reuse?from={WIDE}&to={WIDE}",
-             f"/api/v1/reuse?from={WIDE}&to={WIDE}",
-             "/api/v1/reuse?from=wgmma.mma_async.m64n256k16.f32.f16.f16&to=wgmma.mma_async.m64n256k16.f32.f16.f16",
-             f"/api/v1/instructions/{WIDE}/operands/d",
-             f"/api/v1/instructions/{M16}/operands/a?selector={BIG}",
-             f"/metadata/{DEEP.replace('_async.sp', '_async.sp')}?words=" + ",".join(["0x44444444"] * 128),
-             f"/metadata/{DEEP}?words=" + "4" * 7000,
-             f"/chain?mma={WIDE}", "/chain?s_kind=cute&s_layout=" + quote("(1,(1," * 800),
-             "/chain?s_pitch_bytes=1000000000", f"/chain?s_base={BIG}", "/chain?s_swizzle=64B&s_pitch_bytes=100000000",
-             "/banks?row_bytes=1000000000000", "/banks?address=" + "9" * 7000, "/banks?address=" + "1," * 3500,
-             "/banks?accesses=" + ",".join(["ldmatrix.x4:rows"] * 400), "/banks?row_bytes=12345&pad=4",
-             "/banks?row_bytes=0", f"/gpu/run?kind=fragment&operand=d&backend=numpy&instruction={WIDE}",
-             f"/gpu/run?kind=mma&backend=numpy&instruction={DEEP}", "/metrics", "/docs", "/openapi.json"]  # fmt: skip
+    reads = [
+        f"/steps/{M16}?row={BIG}",
+        f"/steps/{M16}?seed={BIG}",
+        "/steps/mma.m16n8k256.row.col.s32.b1.b1.s32.and.popc.txt",
+        f"/i/{WIDE}",
+        f"/i/{DEEP}",
+        f"/i/{WIDE}?lanes=0-99999999999",
+        f"/i/{M16}?lanes=" + "0-31," * 1500 + "1",
+        f"/i/{M16}?pin=d:{BIG},{BIG}",
+        f"/i/{WIDE}?label=register&colour=register",
+        "/gallery",
+        "/guide/swizzle",
+        "/?q=" + "m" * 7000,
+        "/?q=" + "m+" * 3500,
+        "/?q=" + "a.b" * 2500,
+        f"/compare?left={WIDE}/d&right={WIDE}/d",
+        f"/compare?left={DEEP}/a&right={DEEP}/a",
+        f"/reuse?from={WIDE}&to={WIDE}",
+        f"/api/v1/reuse?from={WIDE}&to={WIDE}",
+        "/api/v1/reuse?from=wgmma.mma_async.m64n256k16.f32.f16.f16&to=wgmma.mma_async.m64n256k16.f32.f16.f16",
+        f"/api/v1/instructions/{WIDE}/operands/d",
+        f"/api/v1/instructions/{M16}/operands/a?selector={BIG}",
+        f"/metadata/{DEEP.replace('_async.sp', '_async.sp')}?words=" + ",".join(["0x44444444"] * 128),
+        f"/metadata/{DEEP}?words=" + "4" * 7000,
+        f"/chain?mma={WIDE}",
+        "/chain?s_kind=cute&s_layout=" + quote("(1,(1," * 800),
+        "/chain?s_pitch_bytes=1000000000",
+        f"/chain?s_base={BIG}",
+        "/chain?s_swizzle=64B&s_pitch_bytes=100000000",
+        "/banks?row_bytes=1000000000000",
+        "/banks?address=" + "9" * 7000,
+        "/banks?address=" + "1," * 3500,
+        "/banks?accesses=" + ",".join(["ldmatrix.x4:rows"] * 400),
+        "/banks?row_bytes=12345&pad=4",
+        "/banks?row_bytes=0",
+        f"/gpu/run?kind=fragment&operand=d&backend=numpy&instruction={WIDE}",
+        f"/gpu/run?kind=mma&backend=numpy&instruction={DEEP}",
+        "/metrics",
+        "/docs",
+        "/openapi.json",
+    ]
     reads += [f"/kernel/{WIDE}", f"/kernel/{WIDE}.cu", f"/kernel/{DEEP}"]
     return [*out, *((path[:60], "GET", path, b"") for path in reads)]
 
@@ -151,7 +197,7 @@ def words() -> list[Request]:
         "colons": "mma.sp" + "::" * 3900,
         "dots": "mma." + "." * 7900,
         "wgmma, digits": "wgmma.mma_async.sync.aligned.m64n" + "9" * 7900,
-    }  # fmt: skip
+    }
     out: list[Request] = []
     for name, text in texts.items():
         out += [
@@ -201,8 +247,20 @@ def words() -> list[Request]:
     return out
 
 
-POSTS = ("descriptors/encode", "descriptors/reads", "descriptors/verify", "chain", "banks", "banks/solve", "gpu/runs",
-         "tiles/mma", "tiles/mma/chain", "tiles/copy", "layouts/tv", "layouts/triton")  # fmt: skip
+POSTS = (
+    "descriptors/encode",
+    "descriptors/reads",
+    "descriptors/verify",
+    "chain",
+    "banks",
+    "banks/solve",
+    "gpu/runs",
+    "tiles/mma",
+    "tiles/mma/chain",
+    "tiles/copy",
+    "layouts/tv",
+    "layouts/triton",
+)
 
 
 def bodies() -> list[Request]:
@@ -265,8 +323,11 @@ def bodies() -> list[Request]:
 
 def storages() -> list[Request]:
     given: dict[str, dict[str, Any]] = {
-        "Sw<20000000000,3,3>": {"kind": "cute", "layout": "Sw<20000000000,3,3> o ((8,8),(64,1)):((64,512),(1,0))",
-        "unit": "elements"},
+        "Sw<20000000000,3,3>": {
+            "kind": "cute",
+            "layout": "Sw<20000000000,3,3> o ((8,8),(64,1)):((64,512),(1,0))",
+            "unit": "elements",
+        },
         "Sw<99,3,3>": {"kind": "cute", "layout": "Sw<99,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "unit": "elements"},
         "Sw<3,3,20000000000>": {"kind": "cute", "layout": "Sw<3,3,20000000000> o (64,64):(64,1)", "unit": "elements"},
         "cute of 10^12": {"kind": "cute", "layout": "(1000000,1000000):(1,1000000)", "unit": "elements"},
@@ -274,21 +335,39 @@ def storages() -> list[Request]:
         "cute of 4096²": {"kind": "cute", "layout": "(4096,4096):(4096,1)", "unit": "elements"},
         "cute, stride 10^30": {"kind": "cute", "layout": f"(256,16):({BIG},1)", "unit": "elements"},
         "cute, 500 parentheses": {"kind": "cute", "layout": "(" * 500 + "8" + ")" * 500 + ":1", "unit": "bytes"},
-        "cute, 4,000 modes": {"kind": "cute",
-        "layout": "(" + ",".join(["2"] * 4000) + "):(" + ",".join(["1"] * 4000) + ")", "unit": "bytes"},
-        "cute, 60 modes of 2": {"kind": "cute",
-        "layout": "(" + ",".join(["2"] * 60) + "):(" + ",".join(["1"] * 60) + ")", "unit": "bytes"},
+        "cute, 4,000 modes": {
+            "kind": "cute",
+            "layout": "(" + ",".join(["2"] * 4000) + "):(" + ",".join(["1"] * 4000) + ")",
+            "unit": "bytes",
+        },
+        "cute, 60 modes of 2": {
+            "kind": "cute",
+            "layout": "(" + ",".join(["2"] * 60) + "):(" + ",".join(["1"] * 60) + ")",
+            "unit": "bytes",
+        },
         "canonical 4096²": {"kind": "canonical", "mn": 4096, "k": 4096},
         "canonical, slice 10^30": {"kind": "canonical", "mn": 256, "k": 64},
         "canonical 10^12": {"kind": "canonical", "mn": 10**12, "k": 64},
         "rows, pitch 10^12": {"kind": "rows", "inner": "K", "pitch_bytes": 10**12},
         "rows, pitch 10^12, swizzled": {"kind": "rows", "inner": "K", "pitch_bytes": 10**12, "swizzle": "128B"},
         "rows, base 10^30": {"kind": "rows", "inner": "K", "pitch_bytes": 128, "base": BIG},
-        "atoms, strides": {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 10**12,
-        "inner_stride": 10**12, "swizzle": "128B", "base": 0},
-        "atoms, width 10^12": {"kind": "atoms", "inner": "MN", "width_bytes": 10**12, "outer8_stride": 1024,
-        "inner_stride": 8192},
-    }  # fmt: skip
+        "atoms, strides": {
+            "kind": "atoms",
+            "inner": "K",
+            "width_bytes": 128,
+            "outer8_stride": 10**12,
+            "inner_stride": 10**12,
+            "swizzle": "128B",
+            "base": 0,
+        },
+        "atoms, width 10^12": {
+            "kind": "atoms",
+            "inner": "MN",
+            "width_bytes": 10**12,
+            "outer8_stride": 1024,
+            "inner_stride": 8192,
+        },
+    }
     out: list[Request] = []
     for name, storage in given.items():
         part = {"mn": BIG, "k": BIG} if "slice" in name else {"mn": 0, "k": 0}

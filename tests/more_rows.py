@@ -62,22 +62,40 @@ LOAD = f"tcgen05.ld.sync.aligned.{SHAPE}.x4.b32"
 PRODUCT = f"mma.sync.aligned.m16n8k32.row.col.f32.{ELEMENT}.{ELEMENT}.f32"
 WORD = "0x1200404000010100"  # 128B, and a base offset of 1 in bits 57 to 59
 GETS = (
-    "/openapi.json", "/instructions", "/guide/tensor-memory",
-    f"/api/v1/instructions?q={SHAPE}", f"/i/{LOAD}", f"/i/{LOAD}.svg", f"/i/{LOAD}.cu", f"/api/v1/instructions/{LOAD}",
-    f"/api/v1/tmem/access?access=tcgen05.ld.{SHAPE}.x4", f"/tmem?access=tcgen05.st.{SHAPE}.x2&at=32:64",
+    "/openapi.json",
+    "/instructions",
+    "/guide/tensor-memory",
+    f"/api/v1/instructions?q={SHAPE}",
+    f"/i/{LOAD}",
+    f"/i/{LOAD}.svg",
+    f"/i/{LOAD}.cu",
+    f"/api/v1/instructions/{LOAD}",
+    f"/api/v1/tmem/access?access=tcgen05.ld.{SHAPE}.x4",
+    f"/tmem?access=tcgen05.st.{SHAPE}.x2&at=32:64",
     f"/tmem/epilogue?access=tcgen05.ld.{SHAPE}.x4",
-    f"/i/{PRODUCT}", f"/i/{PRODUCT}.svg", f"/i/{PRODUCT}.cu", f"/api/v1/instructions/{PRODUCT}",
-    f"/api/v1/instructions?type={ELEMENT}", f"/diagram?figure=instruction&ptx={PRODUCT}",
-    f"/descriptor/{FORMAT}/{WORD}", f"/descriptor/{FORMAT}/{WORD}.svg", f"/descriptor/{FORMAT}/{WORD}.json",
-    f"/api/v1/descriptors/{WORD}?format={FORMAT}", f"/smem?format={FORMAT}", f"/api/v1/smem/tile?format={FORMAT}",
+    f"/i/{PRODUCT}",
+    f"/i/{PRODUCT}.svg",
+    f"/i/{PRODUCT}.cu",
+    f"/api/v1/instructions/{PRODUCT}",
+    f"/api/v1/instructions?type={ELEMENT}",
+    f"/diagram?figure=instruction&ptx={PRODUCT}",
+    f"/descriptor/{FORMAT}/{WORD}",
+    f"/descriptor/{FORMAT}/{WORD}.svg",
+    f"/descriptor/{FORMAT}/{WORD}.json",
+    f"/api/v1/descriptors/{WORD}?format={FORMAT}",
+    f"/smem?format={FORMAT}",
+    f"/api/v1/smem/tile?format={FORMAT}",
     f"/smem.svg?format={FORMAT}",
-)  # fmt: skip
+)
 COMMANDS = (
-    ("list", "--family", "tcgen05_ld", "--json"), ("show", LOAD), ("show", PRODUCT, "a", "--at", "3,2"),
+    ("list", "--family", "tcgen05_ld", "--json"),
+    ("show", LOAD),
+    ("show", PRODUCT, "a", "--at", "3,2"),
     ("diagram", LOAD),
     ("tmem", "epilogue", "--access", f"tcgen05.ld.{SHAPE}.x4"),
-    ("descriptor", "decode", WORD, "--format", FORMAT), ("smem", "--format", FORMAT),
-)  # fmt: skip
+    ("descriptor", "decode", WORD, "--format", FORMAT),
+    ("smem", "--format", FORMAT),
+)
 
 
 def said() -> dict[str, str]:

@@ -118,10 +118,13 @@ class Program:
 
     def ask(self, word: int, storage: dict[str, Any] | None = None) -> dict[str, Any]:
         return {
-            "descriptor": f"0x{word:016x}", "instruction": self.instruction, "operand": self.operand,
+            "descriptor": f"0x{word:016x}",
+            "instruction": self.instruction,
+            "operand": self.operand,
             "major": self.major,
-            "storage": storage or self.storage, "slice": {"mn": self.at_mn, "k": self.at_k},
-        }  # fmt: skip
+            "storage": storage or self.storage,
+            "slice": {"mn": self.at_mn, "k": self.at_k},
+        }
 
 
 def strides(p: Program) -> tuple[int, int]:

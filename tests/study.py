@@ -172,6 +172,7 @@ if __name__ == "__main__":
         f"Of {asked} wrong words the true cause was named first for {good} ({100 * good / asked:.1f} %), another cause "
         f"for {bad} ({100 * bad / asked:.1f} %). All verdicts were right, every\n"
         f"repair verified. {harmless} more words were wrong only in bits that nothing reads, and verified.\n\n"
-        + table(found) + "\n"
-    )  # fmt: skip
+        + table(found)
+        + "\n"
+    )
     print(f"{asked} words, {good} named, {bad} another cause")

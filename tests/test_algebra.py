@@ -255,7 +255,7 @@ def test_casts_slices_and_common_vectors() -> None:
         (lambda: cute.tile_to_shape(layout((8, 64)), (12, 64)), "does not divide the target"),
         (lambda: cute.sliced(layout((4, 4)), (None, (0, None))), "does not fit"),
     ],
-)  # fmt: skip
+)
 def test_what_cute_refuses_says_which_condition_fails(act: Any, why: str) -> None:
     with pytest.raises(LayoutError, match=why) as caught:
         act()
@@ -276,15 +276,18 @@ def test_every_printed_form_is_read_back() -> None:
     ("text", "means"),
     [
         ("make_layout(make_shape(Int<4>{}, _8{}), make_stride(_8{}, _1{}))", "(4,8):(8,1)"),
-        ("make_layout(make_shape(4, 8), LayoutRight{})", "(4,8):(8,1)"), ("Layout<Shape<_4,_8>>", "(4,8):(1,4)"),
-        ("Layout((4, 8), (8, 1))", "(4,8):(8,1)"), ("(2, 2, 1)", "(2,2,1):(1,2,4)"), ("_16", "16:1"),
+        ("make_layout(make_shape(4, 8), LayoutRight{})", "(4,8):(8,1)"),
+        ("Layout<Shape<_4,_8>>", "(4,8):(1,4)"),
+        ("Layout((4, 8), (8, 1))", "(4,8):(8,1)"),
+        ("(2, 2, 1)", "(2,2,1):(1,2,4)"),
+        ("_16", "16:1"),
         ("Layout<Shape<_2,Shape<_2,_2>>, Stride<_1,Stride<C<2*4>,Int<16>>>>{}", "(2,(2,2)):(1,(8,16))"),
         ("make_layout(Layout<_4,_1>{}, Layout<_2,_8>{})", "(4,2):(1,8)"),
         ("make_ordered_layout(Shape<_4,_8>{}, Step<_2,_1>{})", "(4,8):(8,1)"),
         ("composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{})", "Sw<3,3,3> o (8,64):(64,1)"),
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)", "Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)"),
     ],
-)  # fmt: skip
+)
 def test_spellings(text: str, means: str) -> None:
     assert str(read_layout(text)) == means
 
@@ -304,12 +307,20 @@ def test_tilers_and_coordinates() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("Layout<Shape<Int<kM>>>", "name 'kM'"), ("(4,8):(1", "ends before"), ("", "empty"),
-        ("(4,8):(1)", "nested alike"), ("(4,0):(1,4)", "size of 0"), ("Tensor<_4>", "no CuTe layout"),
-        ("(4,8):(8,1) x", "goes on"), ("(" * 200, "deeper"), ("(4,_):(1,4)", "underscore"),
-        ("99999999999:1", "more than"), ("Sw<3,4,3>", "no layout"), ("4:1 o 4:1", "composes"),
+        ("Layout<Shape<Int<kM>>>", "name 'kM'"),
+        ("(4,8):(1", "ends before"),
+        ("", "empty"),
+        ("(4,8):(1)", "nested alike"),
+        ("(4,0):(1,4)", "size of 0"),
+        ("Tensor<_4>", "no CuTe layout"),
+        ("(4,8):(8,1) x", "goes on"),
+        ("(" * 200, "deeper"),
+        ("(4,_):(1,4)", "underscore"),
+        ("99999999999:1", "more than"),
+        ("Sw<3,4,3>", "no layout"),
+        ("4:1 o 4:1", "composes"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why.replace("(", r"\(")) as caught:
         read_layout(text)

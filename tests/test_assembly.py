@@ -87,7 +87,7 @@ KNOWN = [  # a statement, its inputs, what %0 is
     ("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %1; mov.b32 %0, {hi, lo}; }", (0x12345678,), 0x56781234),
     ("{ .reg .u32 r<2>; mov.u32 r0, 5; { .reg .u32 r0; mov.u32 r0, 6; } mov.u32 %0, r0; }", (), 5),
     ("// a note; with a semicolon\nmov.u32 %0, /* of; it */ 3;", (), 3),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("code", "given", "result"), KNOWN)
@@ -228,18 +228,28 @@ def test_what_is_told_of_symbols_holds_for_their_values() -> None:
     """Put numbers in for the symbols of a result: it is what the instruction gives for those numbers."""
     rng = random.Random(30)
     codes = [
-        "and.b32 %0, %1, {m};", "or.b32 %0, %1, %2;", "xor.b32 %0, %1, %2;", "shl.b32 %0, %1, {s};",
-        "shr.u32 %0, %1, {s};", "bfi.b32 %0, %1, %2, {s}, {t};", "bfe.u32 %0, %1, {s}, {t};",
-        "prmt.b32 %0, %1, %2, {p};", "lop3.b32 %0, %1, %2, {m}, {l};", "mov.b32 %0, {{%3, %4}};",
-        "{{ .reg .b16 lo, hi; mov.b32 {{lo, hi}}, %1; cvt.u32.u16 %0, hi; }}", "mul.lo.u32 %0, %1, 8;",
-    ]  # fmt: skip
+        "and.b32 %0, %1, {m};",
+        "or.b32 %0, %1, %2;",
+        "xor.b32 %0, %1, %2;",
+        "shl.b32 %0, %1, {s};",
+        "shr.u32 %0, %1, {s};",
+        "bfi.b32 %0, %1, %2, {s}, {t};",
+        "bfe.u32 %0, %1, {s}, {t};",
+        "prmt.b32 %0, %1, %2, {p};",
+        "lop3.b32 %0, %1, %2, {m}, {l};",
+        "mov.b32 %0, {{%3, %4}};",
+        "{{ .reg .b16 lo, hi; mov.b32 {{lo, hi}}, %1; cvt.u32.u16 %0, hi; }}",
+        "mul.lo.u32 %0, %1, 8;",
+    ]
     told = 0
     for n in range(600):
         code = codes[n % len(codes)].format(
-            m=hex(rng.choice((0x3FFFF, 0xFFFF, 0xFF00FF, rng.getrandbits(32)))), s=rng.choice((0, 4, 16, 31, 40)),
-            t=rng.choice((0, 1, 8, 14, 40)), p=hex(rng.choice((0x5410, 0x7632, 0x0123, 0x8888))),
+            m=hex(rng.choice((0x3FFFF, 0xFFFF, 0xFF00FF, rng.getrandbits(32)))),
+            s=rng.choice((0, 4, 16, 31, 40)),
+            t=rng.choice((0, 1, 8, 14, 40)),
+            p=hex(rng.choice((0x5410, 0x7632, 0x0123, 0x8888))),
             l=hex(rng.choice((0xC0, 0xFC, 0x80, 0xFE, 0xEA, 0xF8, 0xA8, 0x96))),
-        )  # fmt: skip
+        )
         values = {
             "a": rng.getrandbits(32),
             "b": rng.getrandbits(32),

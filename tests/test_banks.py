@@ -16,12 +16,21 @@ from lanescope.shared.swizzle import Swizzle
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
 # a clock there
 H100 = [
-    ("st.shared.b32", 4, 1.03), ("st.shared.b32", 8, 2.04), ("st.shared.b32", 16, 4.08), ("st.shared.b32", 128, 32.71),
-    ("st.shared.b64", 8, 2.05), ("st.shared.b64", 16, 4.10), ("st.shared.b64", 0, 2.05), ("st.shared.b128", 16, 4.12),
+    ("st.shared.b32", 4, 1.03),
+    ("st.shared.b32", 8, 2.04),
+    ("st.shared.b32", 16, 4.08),
+    ("st.shared.b32", 128, 32.71),
+    ("st.shared.b64", 8, 2.05),
+    ("st.shared.b64", 16, 4.10),
+    ("st.shared.b64", 0, 2.05),
+    ("st.shared.b128", 16, 4.12),
     ("st.shared.b128", 128, 32.79),
-    ("stmatrix.x1", 16, 1.03), ("stmatrix.x2", 32, 4.09), ("stmatrix.x4", 16, 4.12), ("stmatrix.x4", 128, 32.85),
+    ("stmatrix.x1", 16, 1.03),
+    ("stmatrix.x2", 32, 4.09),
+    ("stmatrix.x4", 16, 4.12),
+    ("stmatrix.x4", 128, 32.85),
     ("stmatrix.x4", 0, 4.10),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "stride", "clocks"), H100)
@@ -58,10 +67,14 @@ def test_padding_and_swizzles_do_what_they_are_for() -> None:
 
 @pytest.mark.parametrize(
     ("name", "address", "message"),
-    [("ld.shared.b64", [4] * 32, "multiple of 8"), ("ldmatrix.x4", [0] * 31, "31 addresses"),
-    ("ldmatrix.x1", [None] * 8, "no address"), ("ld.shared.b32", [-4] * 32, "not a shared-memory address"),
-    ("ld.shared.b32", [None] * 32, "No lane")],
-)  # fmt: skip
+    [
+        ("ld.shared.b64", [4] * 32, "multiple of 8"),
+        ("ldmatrix.x4", [0] * 31, "31 addresses"),
+        ("ldmatrix.x1", [None] * 8, "no address"),
+        ("ld.shared.b32", [-4] * 32, "not a shared-memory address"),
+        ("ld.shared.b32", [None] * 32, "No lane"),
+    ],
+)
 def test_refusals(name: str, address: list[int | None], message: str) -> None:
     with pytest.raises(LayoutError, match=message):
         cost(access(name), address)

@@ -15,14 +15,48 @@ from tests.browser import conftest
 
 BROWSER = Path(__file__).parent / "browser"
 ACTS = {
-    "click", "dblclick", "press", "type", "fill", "hover", "check", "uncheck", "select_option", "set_input_files",
-    "drag_and_drop", "tap", "focus", "wheel", "move", "down", "up", "go_back", "send",
-}  # fmt: skip
+    "click",
+    "dblclick",
+    "press",
+    "type",
+    "fill",
+    "hover",
+    "check",
+    "uncheck",
+    "select_option",
+    "set_input_files",
+    "drag_and_drop",
+    "tap",
+    "focus",
+    "wheel",
+    "move",
+    "down",
+    "up",
+    "go_back",
+    "send",
+}
 READS = {
-    "evaluate", "evaluate_all", "eval_on_selector", "eval_on_selector_all", "inner_text", "inner_html", "text_content",
-    "all_inner_texts", "all_text_contents", "get_attribute", "input_value", "count", "bounding_box", "is_visible",
-    "is_hidden", "is_enabled", "is_disabled", "is_checked", "url", "screenshot",
-}  # fmt: skip
+    "evaluate",
+    "evaluate_all",
+    "eval_on_selector",
+    "eval_on_selector_all",
+    "inner_text",
+    "inner_html",
+    "text_content",
+    "all_inner_texts",
+    "all_text_contents",
+    "get_attribute",
+    "input_value",
+    "count",
+    "bounding_box",
+    "is_visible",
+    "is_hidden",
+    "is_enabled",
+    "is_disabled",
+    "is_checked",
+    "url",
+    "screenshot",
+}
 WAITS = {"expect", "until", "rested", "goto", "reload", "open_page"}
 
 
@@ -148,13 +182,18 @@ def test_it(page):
 @pytest.mark.parametrize(
     ("between", "read", "found"),
     [
-        ("pass", "page.evaluate('1')", True), ("pass", "page.url", True), ("pass", "lit(page)", True),
-        ("pass", "all(n.count() for n in page)", True), ("for _ in range(2): page.click('b')", "page.count()", True),
-        ("expect(page).to_have_url('x')", "page.url", False), ("pass", "expect(page)", False),
-        ("until(page, lambda: lit(page), 1)", "lit(page)", False), ("page.goto('/')", "page.url", False),
+        ("pass", "page.evaluate('1')", True),
+        ("pass", "page.url", True),
+        ("pass", "lit(page)", True),
+        ("pass", "all(n.count() for n in page)", True),
+        ("for _ in range(2): page.click('b')", "page.count()", True),
+        ("expect(page).to_have_url('x')", "page.url", False),
+        ("pass", "expect(page)", False),
+        ("until(page, lambda: lit(page), 1)", "lit(page)", False),
+        ("page.goto('/')", "page.url", False),
         ("until(page, 'a', 1); page.press('b')", "page.url", True),
     ],
-)  # fmt: skip
+)
 def test_it_would_be_found(between: str, read: str, found: bool) -> None:
     helpers = ast.parse("def lit(page):\n    return page.get_attribute('a', 'b')")
     assert bool(hasty(kinds_of([helpers]), ast.parse(HASTY.format(between=between, read=read)))) is found

@@ -55,9 +55,10 @@ def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: in
     members = [
         f"descA.bitfield.start_address_ = static_cast<uint16_t>({start * 16} >> 4);",
         f"descA.bitfield.leading_byte_offset_ = {lbo};",
-        f"descA . bitfield.stride_byte_offset_={sbo}u;", f"descA->bitfield.base_offset_ = {base}; /* rows */",
+        f"descA . bitfield.stride_byte_offset_={sbo}u;",
+        f"descA->bitfield.base_offset_ = {base}; /* rows */",
         f"descA.bitfield.layout_type_ = {code};  // mode",
-    ]  # fmt: skip
+    ]
     terms = [
         f"uint64_t({start})",
         f"uint64_t({lbo}) << 16",

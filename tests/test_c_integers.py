@@ -55,8 +55,27 @@ def test_types_sizes_and_characters_are_those_of_gcc() -> None:
         "char",
         "wchar_t",
     )
-    own = {"CUdeviceptr", "cuuint32_t", "cuuint64_t", "uchar", "byte", "u8", "u16", "u32", "u64", "i32", "i64",
-           "uint32", "uint64", "uint", "ulong", "ushort", "ssize_t", "__int128_t", "__uint128_t"}  # fmt: skip
+    own = {
+        "CUdeviceptr",
+        "cuuint32_t",
+        "cuuint64_t",
+        "uchar",
+        "byte",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "i32",
+        "i64",
+        "uint32",
+        "uint64",
+        "uint",
+        "ulong",
+        "ushort",
+        "ssize_t",
+        "__int128_t",
+        "__uint128_t",
+    }
     names = [name for name in spelled if name not in own]
     characters = [
         r"'a'",
@@ -73,9 +92,21 @@ def test_types_sizes_and_characters_are_those_of_gcc() -> None:
         "u8'a'",
     ]
     literals = [
-        "0", "2147483648", "0x80000000", "0xFFFFFFFFFFFFFFFF", "1u", "4294967296u", "1l", "1ul", "1ll", "1LLU", "0777",
-        "0b101", "1'000'000", "9223372036854775807",
-    ]  # fmt: skip
+        "0",
+        "2147483648",
+        "0x80000000",
+        "0xFFFFFFFFFFFFFFFF",
+        "1u",
+        "4294967296u",
+        "1l",
+        "1ul",
+        "1ll",
+        "1LLU",
+        "0777",
+        "0b101",
+        "1'000'000",
+        "9223372036854775807",
+    ]
     bodies = [f"tell([] {{ return ({name})-1; }});" for name in names]
     bodies += [f"tell([] {{ return {one}; }});" for one in (*characters, *literals)]
     answers = c_expressions.compiled(bodies)
@@ -86,8 +117,11 @@ def test_types_sizes_and_characters_are_those_of_gcc() -> None:
     read = [*map(c_integers.character, characters), *map(c_integers.literal, literals)]
     for text, made, answer in zip((*characters, *literals), read, answers[len(names) :], strict=True):
         assert made is not None and answer == (made[1], made[0] & mask), text
-    sizes = cpp.run("#include <stddef.h>\n#include <cstdint>\n#include <cstdio>\nint main() {" + "".join(
-        f'std::printf("%zu %zu ", sizeof({name}), alignof({name}));' for name in names) + "}").split()  # fmt: skip
+    sizes = cpp.run(
+        "#include <stddef.h>\n#include <cstdint>\n#include <cstdio>\nint main() {"
+        + "".join(f'std::printf("%zu %zu ", sizeof({name}), alignof({name}));' for name in names)
+        + "}"
+    ).split()
     assert [int(n) for n in sizes] == [n for name in names for n in size_of(name) or ()]
 
 
@@ -112,9 +146,17 @@ def test_what_is_no_character_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("op", "left", "right", "value"),
-    [("/", 1, 0, None), ("%", 1, 0, None), ("/", -(1 << 31), -1, None), ("%", -(1 << 31), -1, None),
-     ("<<", 1, 32, 0), ("<<", 1, -1, 0), (">>", -8, 40, -1), ("+", (1 << 31) - 1, 1, -(1 << 31))],
-)  # fmt: skip
+    [
+        ("/", 1, 0, None),
+        ("%", 1, 0, None),
+        ("/", -(1 << 31), -1, None),
+        ("%", -(1 << 31), -1, None),
+        ("<<", 1, 32, 0),
+        ("<<", 1, -1, 0),
+        (">>", -8, 40, -1),
+        ("+", (1 << 31) - 1, 1, -(1 << 31)),
+    ],
+)
 def test_what_is_undefined_says_so_and_gives_what_the_device_computes(
     op: str, left: int, right: int, value: int | None
 ) -> None:
@@ -124,12 +166,30 @@ def test_what_is_undefined_says_so_and_gives_what_the_device_computes(
 
 @pytest.mark.parametrize(
     ("name", "size", "align"),
-    [("float4", 16, 16), ("int2", 8, 8), ("uint4", 16, 16), ("double2", 16, 16), ("ulonglong2", 16, 16),
-     ("dim3", 12, 4), ("float3", 12, 4), ("uchar4", 4, 4), ("short2", 4, 4), ("long2", 16, 16), ("double4", 32, 16),
-     ("__half", 2, 2),
-     ("__half2", 4, 4), ("__nv_bfloat16", 2, 2), ("__nv_fp8_e4m3", 1, 1), ("__nv_fp4_e2m1", 1, 1), ("bool", 1, 1),
-     ("float", 4, 4), ("std::size_t", 8, 8), ("__nv_fp8x4_e4m3", 4, 4), ("__int128", 16, 16)],
-)  # fmt: skip
+    [
+        ("float4", 16, 16),
+        ("int2", 8, 8),
+        ("uint4", 16, 16),
+        ("double2", 16, 16),
+        ("ulonglong2", 16, 16),
+        ("dim3", 12, 4),
+        ("float3", 12, 4),
+        ("uchar4", 4, 4),
+        ("short2", 4, 4),
+        ("long2", 16, 16),
+        ("double4", 32, 16),
+        ("__half", 2, 2),
+        ("__half2", 4, 4),
+        ("__nv_bfloat16", 2, 2),
+        ("__nv_fp8_e4m3", 1, 1),
+        ("__nv_fp4_e2m1", 1, 1),
+        ("bool", 1, 1),
+        ("float", 4, 4),
+        ("std::size_t", 8, 8),
+        ("__nv_fp8x4_e4m3", 4, 4),
+        ("__int128", 16, 16),
+    ],
+)
 def test_sizes_of_cuda(name: str, size: int, align: int) -> None:
     """CUDA C++ Programming Guide, table of alignments; cuda_fp16.h and its like."""
     assert size_of(name) == (size, align)
@@ -155,7 +215,7 @@ C_WORDS = [
     ("(uint64_t)(-1 / 2u) << 1", 0x7FFFFFFF << 1),
     ("(true ? -1 : 0u) | 0ull", 0xFFFFFFFF),
     ("(uint64_t)(-8 >> 1)", (1 << 64) - 4),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "word"), C_WORDS)

@@ -57,7 +57,7 @@ def test_two_mistakes_are_two_causes() -> None:
     window = memory(
         (spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))),
         (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
-    )  # fmt: skip
+    )
 
     def swizzled(one: Descriptor) -> Descriptor:
         return one.replace(swizzle=3)
@@ -65,11 +65,12 @@ def test_two_mistakes_are_two_causes() -> None:
     records = [
         record(at(BASE_A, 0), swizzled(at(BASE_B, 16 * s)), window, slice={"m": 0, "n": 0, "k": 16 * s})
         for s in range(4)
-    ]  # fmt: skip
+    ]
     made: Verified = capture.verify(capture.write(Capture(tuple(records))))
     assert {(one.operands, one.code, one.count) for one in causes(made.steps)} == {
-        (("a",), "k_step_missing", 3), (("b",), "tma_swizzle_enum", 4),
-    }  # fmt: skip
+        (("a",), "k_step_missing", 3),
+        (("b",), "tma_swizzle_enum", 4),
+    }
 
 
 def test_a_second_mistake_of_one_operand_is_not_folded() -> None:
@@ -77,7 +78,7 @@ def test_a_second_mistake_of_one_operand_is_not_folded() -> None:
     window = memory(
         (spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))),
         (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
-    )  # fmt: skip
+    )
     wrong = at(BASE_A).replace(sbo_encoded=8)
     records = [record(wrong, at(BASE_B, 16 * s), window) for s in range(4)]
     made = capture.verify(capture.write(Capture(tuple(records))))

@@ -39,8 +39,9 @@ def test_off_the_macros_do_not_even_look_at_their_arguments(tmp_path: Path) -> N
     (tmp_path / "off.cpp").write_text(text)
     done = subprocess.run(
         [str(compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "off.cpp")],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -59,12 +60,17 @@ def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None
     (tmp_path / "lanescope.cuh").write_text(header())
     prints = "".join(
         f'std::printf("%u ", lanescope::{call});\n'
-        for mn in (0, 1, 112, 113, 239, 240, 1000, 4095) for k in (0, 1, 112, 127, 128, 4095) for o in "ab"
+        for mn in (0, 1, 112, 113, 239, 240, 1000, 4095)
+        for k in (0, 1, 112, 127, 128, 4095)
+        for o in "ab"
         for call in (
-            f"code_f16({mn}, {k}, '{o}')", f"code_bf16({mn}, {k}, '{o}')", f"code_tf32({mn}, {k}, '{o}')",
-            f"code_8({mn}, {k}, '{o}', 1)", f"code_8({mn}, {k}, '{o}', 2)",
+            f"code_f16({mn}, {k}, '{o}')",
+            f"code_bf16({mn}, {k}, '{o}')",
+            f"code_tf32({mn}, {k}, '{o}')",
+            f"code_8({mn}, {k}, '{o}', 1)",
+            f"code_8({mn}, {k}, '{o}', 2)",
         )
-    )  # fmt: skip
+    )
     text = f'#define __CUDACC_RTC__\n#include "lanescope.cuh"\n#include <cstdio>\nint main() {{\n{prints}}}\n'
     (tmp_path / "fills.cpp").write_text(text)
     subprocess.run(
@@ -73,9 +79,11 @@ def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None
     told = subprocess.run([str(tmp_path / "fills")], capture_output=True, text=True, check=True).stdout.split()
     wanted = [
         codes(mn, k, name, o, part).item()
-        for mn in (0, 1, 112, 113, 239, 240, 1000, 4095) for k in (0, 1, 112, 127, 128, 4095) for o in "ab"
+        for mn in (0, 1, 112, 113, 239, 240, 1000, 4095)
+        for k in (0, 1, 112, 127, 128, 4095)
+        for o in "ab"
         for name, part in (("f16", 1), ("bf16", 1), ("tf32", 1), (EIGHT_BIT[0], 1), (EIGHT_BIT[0], 2))
-    ]  # fmt: skip
+    ]
     assert list(map(int, told)) == wanted
 
 
@@ -172,7 +180,7 @@ def test_a_cluster_is_recorded_whole(tmp_path: Path) -> None:
         f"    std::putchar(lanescope::in_range({first}, {last}, grid, corner, cluster) ? '1' : '0');\n  }}\n"
         "  std::putchar('\\n');\n"
         for g, c, first, last in asks
-    )  # fmt: skip
+    )
     text = f'#define __CUDACC_RTC__\n#include <cstdio>\n#include "lanescope.cuh"\nint main() {{\n{calls}}}\n'
     (tmp_path / "range.cpp").write_text(text)
     command = [str(compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", str(tmp_path / "range.cpp")]

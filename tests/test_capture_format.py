@@ -139,11 +139,17 @@ def test_other_versions_are_refused_by_number() -> None:
 @pytest.mark.parametrize(
     ("row", "value", "says"),
     [
-        ("mark", 0, "not written to its end"), ("bytes", 96, "damaged"), ("bytes", 1 << 31, "damaged"),
-        ("kind", 9, "damaged"), ("window_bytes", 1 << 30, "damaged"), ("text_bytes", 1 << 31, "damaged"),
-        ("text_bytes", 5, "damaged"), ("addresses", 7, "damaged"), ("registers_a", 1 << 20, "damaged"),
+        ("mark", 0, "not written to its end"),
+        ("bytes", 96, "damaged"),
+        ("bytes", 1 << 31, "damaged"),
+        ("kind", 9, "damaged"),
+        ("window_bytes", 1 << 30, "damaged"),
+        ("text_bytes", 1 << 31, "damaged"),
+        ("text_bytes", 5, "damaged"),
+        ("addresses", 7, "damaged"),
+        ("registers_a", 1 << 20, "damaged"),
     ],
-)  # fmt: skip
+)
 def test_damaged_records_are_refused(row: str, value: int, says: str) -> None:
     assert says in refused(changed(row, value, HEADER_BYTES, RECORD_TYPE))
 
@@ -183,14 +189,16 @@ def test_fewer_records_than_were_written_are_the_first_ones() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"text": "x" * (form.MOST_TEXT - 3)}, {"window": np.zeros(form.MOST_WINDOW, np.uint8)}, {"label": "ä"},
+        {"text": "x" * (form.MOST_TEXT - 3)},
+        {"window": np.zeros(form.MOST_WINDOW, np.uint8)},
+        {"label": "ä"},
         *({"registers": {name: np.ones((32, n), np.uint32)}} for name in "abcd" for n in (1, 256)),
         {"addresses": np.arange(32, dtype=np.uint32)},
         *({"slice": {name: n}} for name in "mnk" for n in (0, 7)),
         *({"immediates": {name: n}} for name in ("scale_a", "scale_b", "trans_a", "trans_b") for n in (-127, -1, 1)),
     ],
     ids=lambda change: next(iter(change)),
-)  # fmt: skip
+)
 def test_a_record_at_its_bounds_is_read_as_it_was_written(change: dict) -> None:
     one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **change})
     (found,) = capture.read(capture.write(Capture((one,)))).records
@@ -200,11 +208,13 @@ def test_a_record_at_its_bounds_is_read_as_it_was_written(change: dict) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"text": "x" * (form.MOST_TEXT - 2)}, {"window": np.zeros(form.MOST_WINDOW + 1, np.uint8)}, {"label": "A\0B"},
+        {"text": "x" * (form.MOST_TEXT - 2)},
+        {"window": np.zeros(form.MOST_WINDOW + 1, np.uint8)},
+        {"label": "A\0B"},
         *({"registers": {name: np.ones((32, 257), np.uint32)}} for name in "abcd"),
     ],
     ids=lambda change: next(iter(change)),
-)  # fmt: skip
+)
 def test_a_record_beyond_its_bounds_is_damaged(change: dict) -> None:
     one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **change})
     assert "damaged" in refused(capture.write(Capture((one,))))
@@ -222,9 +232,12 @@ def test_an_empty_buffer_has_whole_grains_and_says_which_blocks_record() -> None
     assert (head["block_first"], head["block_last"], head["used"], head["capacity"]) == (3, 5, HEADER_BYTES, 4096)
     assert capture.read(capture.empty(4096, (0, (1 << 32) - 1))).records == ()
     for size, blocks, field in (
-        (159, (0, 0), "size"), ((1 << 30) + 1, (0, 0), "size"), (4096, (0, 1 << 32), "blocks"),
-        (4096, (-1, 0), "blocks"), (4096, (4, 3), "blocks"),
-    ):  # fmt: skip
+        (159, (0, 0), "size"),
+        ((1 << 30) + 1, (0, 0), "size"),
+        (4096, (0, 1 << 32), "blocks"),
+        (4096, (-1, 0), "blocks"),
+        (4096, (4, 3), "blocks"),
+    ):
         with pytest.raises(LayoutError) as error:
             capture.empty(size, blocks)
         assert error.value.field == field
@@ -300,14 +313,18 @@ def test_a_stored_half_of_a_sparse_matrix_has_twice_its_k() -> None:
 @pytest.mark.parametrize(
     ("name", "a", "b", "nk", "stored", "field"),
     [
-        ("f16", HALF, HALF[:, :16], False, 1, "b"), ("f16", HALF, HALF[:, :16], True, 1, "b"),
-        ("f16", HALF, HALF, True, 2, "b"), ("f16", HALF[0], HALF, False, 1, "a"),
+        ("f16", HALF, HALF[:, :16], False, 1, "b"),
+        ("f16", HALF, HALF[:, :16], True, 1, "b"),
+        ("f16", HALF, HALF, True, 2, "b"),
+        ("f16", HALF[0], HALF, False, 1, "a"),
         ("f16", HALF[:0], HALF, False, 1, "a"),
-        ("f16", 3, HALF, False, 1, "a"), ("f16", HALF, "text", False, 1, "b"),
-        ("f16", HALF.astype(complex), HALF, False, 1, "a"), ("s4", HALF % 7, HALF.T % 7, False, 1, "type"),
+        ("f16", 3, HALF, False, 1, "a"),
+        ("f16", HALF, "text", False, 1, "b"),
+        ("f16", HALF.astype(complex), HALF, False, 1, "a"),
+        ("s4", HALF % 7, HALF.T % 7, False, 1, "type"),
         ("f16", np.broadcast_to(HALF[:1, :1], ((1 << 12) + 1, 1 << 12)), HALF, False, 1, "a"),
     ],
-)  # fmt: skip
+)
 def test_matrices_that_do_not_fit_are_refused(
     name: str, a: object, b: object, nk: bool, stored: int, field: str
 ) -> None:
@@ -360,11 +377,15 @@ def test_a_fill_repeats_by_its_periods_and_turns_with_b() -> None:
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        (((0, 4), "f16"), "shape"), (((1 << 20, 1 << 20), "f16"), "shape"), (((4, 4), "f64"), "type"),
-        (((4, 4), "f16", "c"), "operand"), (((4, 4), "f16", "a", 2), "pass"),
-        (((4, 4), "f16", "a", 0), "pass"), (((4, 4), "s8", "a", 3), "pass"),
+        (((0, 4), "f16"), "shape"),
+        (((1 << 20, 1 << 20), "f16"), "shape"),
+        (((4, 4), "f64"), "type"),
+        (((4, 4), "f16", "c"), "operand"),
+        (((4, 4), "f16", "a", 2), "pass"),
+        (((4, 4), "f16", "a", 0), "pass"),
+        (((4, 4), "s8", "a", 3), "pass"),
     ],
-)  # fmt: skip
+)
 def test_wrong_fills_are_refused_by_name(given: tuple, field: str) -> None:
     with pytest.raises(LayoutError) as error:
         capture.fill(*given)

@@ -37,11 +37,17 @@ def test_no_stage_has_the_codes_of_another(deep: int, stages: int, major: str) -
         return word(base + stage * tile_bytes, deep * 64, 512, 0, "64B")
 
     for away in sorted({0, 1, stages // 2, stages - 1}):
-        made = told([
-            record(start(BASE_A, stage), start(BASE_A + stages * tile_bytes, (stage + away) % stages), window,
-                   immediates=trans)
-            for stage in range(stages)
-        ])  # fmt: skip
+        made = told(
+            [
+                record(
+                    start(BASE_A, stage),
+                    start(BASE_A + stages * tile_bytes, (stage + away) % stages),
+                    window,
+                    immediates=trans,
+                )
+                for stage in range(stages)
+            ]
+        )
         # the first step of each tile: K is a tile further at every step
         right = [[one.ok for one in step.operands] for step in made.steps]
         if not away:
@@ -57,7 +63,7 @@ def test_a_word_of_the_other_operand_is_said() -> None:
     window = memory(
         (spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))),
         (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
-    )  # fmt: skip
+    )
     for words in ((BASE_B, BASE_A), (BASE_A, BASE_A), (BASE_B, BASE_B)):
         made = told([record(*(at(base, 16 * step) for base in words), window) for step in range(4)])
         assert made.verdict == "mismatch" and planted.named(made) == ["operands_exchanged"] and not made.unread
@@ -67,9 +73,7 @@ def test_a_word_of_the_other_operand_is_said() -> None:
 def test_what_of_a_slice_is_missing_is_said() -> None:
     codes = tile("bf16", "b", (0, 0), (64, 64))
     codes[48:] = 0
-    window = memory(
-        (spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))), (spec((64, 64), BASE_B), codes)
-    )  # fmt: skip
+    window = memory((spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))), (spec((64, 64), BASE_B), codes))
     made = told([record(at(BASE_A, 16 * step), at(BASE_B, 16 * step), window) for step in range(4)])
     assert planted.named(made) == ["slice_incomplete"] and "n = 48 to 63 of this slice of B are not in" in made.text
 
@@ -153,9 +157,11 @@ def test_where_accumulators_begin() -> None:
     begun, whole = accumulated(c, "C"), accumulated(a @ b.T)
     given = {"a": a, "b": b, "nk": True}
     for records in (
-        [*steps, *whole], [*begun, *steps, *accumulated(a @ b.T + c)], [*steps, *whole, *steps, *whole],
+        [*steps, *whole],
+        [*begun, *steps, *accumulated(a @ b.T + c)],
+        [*steps, *whole, *steps, *whole],
         [*steps[:2], *accumulated(halves[0]), *steps[2:], *accumulated(halves[1])],
-    ):  # fmt: skip
+    ):
         made = told(records, **given)
         assert made.ok and {one.verdict for one in made.accumulators} == {"match"}
     for records in ([*steps, *accumulated(a @ b.T + c)], [*steps, *accumulated(halves[1])]):
@@ -177,6 +183,8 @@ def test_only_what_is_recorded_is_judged() -> None:
     some = warp()
     scores = [
         replace(one, label="B", registers={**one.registers, "a": np.full((32, 4), 0x3C003C00, np.uint32)})
-        if one.kind == "mma" else one for one in some
-    ]  # fmt: skip
+        if one.kind == "mma"
+        else one
+        for one in some
+    ]
     assert told(scores).ok and not told([replace(one, label="") if one.kind == "mma" else one for one in scores]).ok

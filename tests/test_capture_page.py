@@ -52,9 +52,11 @@ def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:
 def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:
     raw = captured.fills_of("ldmatrix_padded", 0)[0]
     for files, label in (
-        ({"capture": b"x" * 100}, "Capture"), ({"capture": raw[:5000]}, "Capture"),
-        ({"capture": raw, "a": b"\x93NUMPY"}, "A, (m, k), .npy"), ({"a": b""}, "Capture"),
-    ):  # fmt: skip
+        ({"capture": b"x" * 100}, "Capture"),
+        ({"capture": raw[:5000]}, "Capture"),
+        ({"capture": raw, "a": b"\x93NUMPY"}, "A, (m, k), .npy"),
+        ({"a": b""}, "Capture"),
+    ):
         page = client.post("/capture", files={name: (name, held) for name, held in files.items()})
         assert page.status_code == 422 and f'role="alert">{label}:' in page.text
     assert client.post("/capture", content=b"x").status_code in (415, 422)
@@ -81,8 +83,11 @@ def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureF
         made = CliRunner().invoke(attach(), ["capture", *words])
         return made.exit_code, made.output
 
-    for name, raw in (("right", captured.fills_of("ldmatrix_padded", 0)[0]), ("none", capture.write(Capture(()))),
-                      ("wrong", captured.fills_of("ldmatrix_padded", 1)[0])):  # fmt: skip
+    for name, raw in (
+        ("right", captured.fills_of("ldmatrix_padded", 0)[0]),
+        ("none", capture.write(Capture(()))),
+        ("wrong", captured.fills_of("ldmatrix_padded", 1)[0]),
+    ):
         (tmp_path / name).write_bytes(raw)
     assert [run("verify", str(tmp_path / name))[0] for name in ("right", "wrong", "none")] == [0, 1, 2]
     assert "matrices_exchanged" in run("verify", str(tmp_path / "wrong"))[1]
@@ -109,8 +114,12 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
     right = captured.fills_of("ldmatrix_padded", 0)[0]
     large = bytearray(right[:64])
     large[16:32] = (1 << 31).to_bytes(8, "little") * 2
-    for head, says in ((right, "match"), (bytes(64), "no capture"), (bytes(large), "At most"),
-                       (right[:8] + b"\x07" + right[9:64], "version 7")):  # fmt: skip
+    for head, says in (
+        (right, "match"),
+        (bytes(64), "no capture"),
+        (bytes(large), "At most"),
+        (right[:8] + b"\x07" + right[9:64], "version 7"),
+    ):
         path = tmp_path / "enormous"
         with path.open("wb") as file:
             file.write(head)

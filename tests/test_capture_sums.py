@@ -68,7 +68,7 @@ def verdicts(made: Verified) -> list[str]:
         ([*c(C), *STEPS, *d(AB + C), *STEPS, *d(AB)], ["match", "match"]),
         ([*c(C), *STEPS[:2], *c(HALVES[0] + C), *STEPS[2:], *d(AB + C), *STEPS, *d(AB)], ["match", "match"]),
     ],
-)  # fmt: skip
+)
 def test_a_recorded_c_is_in_d(records: list[Record], says: list[str]) -> None:
     made = told(records, **GIVEN)
     assert verdicts(made) == says and made.verdict == ("mismatch" if "mismatch" in says else "match")
@@ -77,14 +77,22 @@ def test_a_recorded_c_is_in_d(records: list[Record], says: list[str]) -> None:
 def test_tiles_of_one_warpgroup_begin_at_their_own() -> None:
     """Two tiles of D at once: C's may be recorded before both, and only one of them may begin at zero."""
     a = np.concatenate([A, B])
-    parts = [(spec((64, 64), base), encode(m, "bf16").astype(np.uint64)) for base, m in
-             ((BASE_A, A), (BASE_A + 8192, B), (BASE_B, B))]  # fmt: skip
+    parts = [
+        (spec((64, 64), base), encode(m, "bf16").astype(np.uint64))
+        for base, m in ((BASE_A, A), (BASE_A + 8192, B), (BASE_B, B))
+    ]
     window = memory(*parts)
     both = [
-        record(at(BASE_A + 8192 * m, 16 * s), at(BASE_B, 16 * s), window, line=10 + m,
-               slice={"m": 64 * m, "n": 0, "k": 16 * s})
-        for s in range(4) for m in (0, 1)
-    ]  # fmt: skip
+        record(
+            at(BASE_A + 8192 * m, 16 * s),
+            at(BASE_B, 16 * s),
+            window,
+            line=10 + m,
+            slice={"m": 64 * m, "n": 0, "k": 16 * s},
+        )
+        for s in range(4)
+        for m in (0, 1)
+    ]
     given = {**GIVEN, "a": a}
     low, high = A @ B.T, B @ B.T
     for records, says in (
@@ -98,7 +106,7 @@ def test_tiles_of_one_warpgroup_begin_at_their_own() -> None:
         ([*c(C), *both[::2], *d(low), *both[1::2]], ["match"]),  # nobody recorded the D that has it
         ([*c(C), *both[::2], *d(low), *both[1::2], *d(high)], ["mismatch", "mismatch"]),  # either should have it
         ([*c(C), *both, *d(high), *d(low)], ["match", "mismatch"]),
-    ):  # fmt: skip
+    ):
         assert verdicts(told(records, **given)) == says
 
 
@@ -168,12 +176,15 @@ def test_steps_of_several_types_and_shapes_have_sums_of_their_own() -> None:
     f16 = [replace(one, text=one.text.replace("bf16", "f16"), line=12) for one in STEPS]
     assert told([*STEPS, *d(AB), *f16, *d(C)], **GIVEN).accumulators[-1].verdict == "unknown"
     wide = np.concatenate([B, A])
-    window = memory((spec((64, 64), BASE_A), encode(A, "bf16").astype(np.uint64)),
-                    (spec((128, 64), BASE_B), encode(wide, "bf16").astype(np.uint64)))  # fmt: skip
+    window = memory(
+        (spec((64, 64), BASE_A), encode(A, "bf16").astype(np.uint64)),
+        (spec((128, 64), BASE_B), encode(wide, "bf16").astype(np.uint64)),
+    )
     mixed = [
         record(at(BASE_A, 16 * s), at(BASE_B, 16 * s, n), window, n, line=n, slice={"m": 0, "n": 0, "k": 16 * s})
-        for n in (128, 64) for s in range(4)
-    ]  # fmt: skip
+        for n in (128, 64)
+        for s in range(4)
+    ]
     mixed = [replace(one, words={**one.words, "b": at(BASE_B, 16 * (i % 4), 128).word}) for i, one in enumerate(mixed)]
     made = told([*mixed, *d(AB)], a=A, b=wide, nk=True)
     assert verdicts(made) == ["match"] and not made.wrong

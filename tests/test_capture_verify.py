@@ -119,7 +119,7 @@ def loop(count: int, a: Any = None, b: Any = None, n: int = 64, k: int = 64) -> 
     window = memory(
         (spec((64, k), BASE_A), tile("bf16", "a", (0, 0), (64, k))),
         (spec((n, k), BASE_B), tile("bf16", "b", (0, 0), (n, k))),
-    )  # fmt: skip
+    )
     a, b = a or (lambda s: 16 * s), b or (lambda s: 16 * s)
     return told([record(at(BASE_A, a(s)), at(BASE_B, b(s), n), window, n) for s in range(count)])
 
@@ -216,7 +216,7 @@ def warp(bug: str = "") -> list[Record]:
         (spec((32, 64), 1024), tile("f16", "a", (0, 0), (32, 64))),
         (spec((32, 64), 8192), tile("f16", "b", (0, 0), (32, 64))),
         size=16 << 10,
-    )  # fmt: skip
+    )
     base = Record(
         "ldmatrix",
         "k.cu",
@@ -347,7 +347,7 @@ def test_what_is_stated_goes_before_what_is_inferred() -> None:
     window = memory(
         (spec((128, 64), BASE_A), tile("bf16", "a", (0, 0), (128, 64))),
         (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
-    )  # fmt: skip
+    )
     right = record(at(BASE_A + 8192), at(BASE_B), window, slice={"m": 64, "n": 0, "k": 0})
     assert told([right]).ok
     wrong = told([replace(right, words={**right.words, "a": at(BASE_A).word})])
@@ -358,11 +358,12 @@ def test_two_warpgroups_are_two_loops() -> None:
     window = memory(
         (spec((128, 64), BASE_A), tile("bf16", "a", (0, 0), (128, 64))),
         (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
-    )  # fmt: skip
+    )
     records = [
         record(at(BASE_A + 8192 * group, 16 * s), at(BASE_B, 16 * s), window, thread=128 * group)
-        for s in range(4) for group in (0, 1)
-    ]  # fmt: skip
+        for s in range(4)
+        for group in (0, 1)
+    ]
     made = told(records)
     assert made.ok and [step.index for step in made.steps] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [step.operands[0].part.mn for step in made.steps] == [0, 64] * 4
@@ -412,11 +413,12 @@ def test_what_cannot_be_judged_is_said() -> None:
 @pytest.mark.parametrize(
     ("more", "code", "field"),
     [
-        ({"a": np.ones(3)}, "bad_matrix", "a"), ({"b": np.array([["x"]])}, "bad_matrix", "b"),
+        ({"a": np.ones(3)}, "bad_matrix", "a"),
+        ({"b": np.array([["x"]])}, "bad_matrix", "b"),
         ({"a": np.ones((64, 64)), "b": np.ones((32, 48))}, "bad_matrix", "b"),
         ({"a": np.full((64, 64), 1j)}, "bad_matrix", "a"),
     ],
-)  # fmt: skip
+)
 def test_matrices_that_do_not_fit_are_refused(more: dict[str, Any], code: str, field: str) -> None:
     window = memory((spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))))
     with pytest.raises(LayoutError) as error:
@@ -426,8 +428,11 @@ def test_matrices_that_do_not_fit_are_refused(more: dict[str, Any], code: str, f
 
 def test_two_passes_must_be_of_one_kernel() -> None:
     one, other = captured.fills_of("wgmma_fp8_a_registers", 0)
-    for given, says in (([one, one], "pass 1"), ([one, captured.fills_of("ldmatrix_padded", 0)[0]], "no record"),
-                        ([one, other, one], "3 captures")):  # fmt: skip
+    for given, says in (
+        ([one, one], "pass 1"),
+        ([one, captured.fills_of("ldmatrix_padded", 0)[0]], "no record"),
+        ([one, other, one], "3 captures"),
+    ):
         with pytest.raises(LayoutError) as error:
             capture.verify(given)
         assert error.value.code == "bad_capture" and says in error.value.message

@@ -41,12 +41,20 @@ from tests.card import Card, inserted
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.m64n16k16.f32.f16.f16"
 FORMS = (
-    MMA, "mma.m8n8k4.row.col.f64.f64.f64.f64", "mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32",
-    "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", "wmma.mma.row.col.m16n16k16.f32.f32",
-    WGMMA, "wgmma.mma_async.sp.m64n8k32.f32.f16.f16", "ldmatrix.m8n8.x4.shared.b16", "stmatrix.m8n8.x2.shared.b16",
-    "movmatrix.m8n8.trans.b16", "wmma.load.a.row.m16n16k16.f16", "wmma.store.d.row.m16n16k16.f32",
+    MMA,
+    "mma.m8n8k4.row.col.f64.f64.f64.f64",
+    "mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32",
+    "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
+    "wmma.mma.row.col.m16n16k16.f32.f32",
+    WGMMA,
+    "wgmma.mma_async.sp.m64n8k32.f32.f16.f16",
+    "ldmatrix.m8n8.x4.shared.b16",
+    "stmatrix.m8n8.x2.shared.b16",
+    "movmatrix.m8n8.trans.b16",
+    "wmma.load.a.row.m16n16k16.f16",
+    "wmma.store.d.row.m16n16k16.f32",
     "wmma.load.a.row.m8n8k4.f64",
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -117,8 +125,9 @@ def test_clocks_are_of_the_best_turn(card: Card) -> None:
     assert took == 32 and "clock64" in source and card.turns == 5
     assert cuda.cycles(banks.access("ldmatrix.x1"), [128 * lane for lane in range(8)])[0] == 8
     for name, address, cycles, floor in (
-        ("ldmatrix.x4", [128 * lane for lane in range(32)], 32, 4), ("st.shared.b128", [256] * 32, 4, 4),
-    ):  # fmt: skip
+        ("ldmatrix.x4", [128 * lane for lane in range(32)], 32, 4),
+        ("st.shared.b128", [256] * 32, 4, 4),
+    ):
         measured = banks.run(cuda, name, address)["measured"]
         assert measured == {"cycles": cycles, "cycles_one_address": floor, "wavefronts": cycles}
     with pytest.raises(LayoutError, match="from every lane") as refused:
@@ -206,9 +215,15 @@ def test_a_family_is_verified_and_told(
     assert all(told == {"fragment": "agrees"} for told in found["results"].values())
     assert [count for count, _ in card.compiled] == [min(verify.BATCH, len(keys) - n) for n in range(0, len(keys), 12)]
     assert {**found["meta"], "date": "", "method": ""} == {
-        "device": "Card 0", "compute_capability": "9.0", "driver": found["meta"]["driver"], "cuda": "13.2",
-        "nvrtc": "13.1", "target": "sm_90a", "date": "", "method": "",
-    }  # fmt: skip
+        "device": "Card 0",
+        "compute_capability": "9.0",
+        "driver": found["meta"]["driver"],
+        "cuda": "13.2",
+        "nvrtc": "13.1",
+        "target": "sm_90a",
+        "date": "",
+        "method": "",
+    }
     status, out, err = typed("gpu verify --family movmatrix", monkeypatch, capsys)
     assert (status, err) == (0, "") and out.startswith("device Card 0, compute_capability 9.0, driver")
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
@@ -266,8 +281,10 @@ def test_each_part_alone_and_its_evidence(
     if part == "banks":
         assert {name: row["cycles_one_address"] for name, row in rows.items() if name.startswith("ld")} == {
             **dict.fromkeys([name for name in rows if name.startswith("ld.")], 1),
-            "ldmatrix.x1": 1, "ldmatrix.x2": 2, "ldmatrix.x4": 4,
-        }  # fmt: skip
+            "ldmatrix.x1": 1,
+            "ldmatrix.x2": 2,
+            "ldmatrix.x4": 4,
+        }
         assert rows["ld.shared.b32"]["most_cycles"] == 32 and not {"differs"} & set(rows["ld.shared.b32"])
     assert evidence.summary(found) == [evidence.Row(part, counts[part], counts[part], {})]
     assert evidence.write(found | {"meta": found["meta"] | {"method": "x: y"}}).name == "card_0.json"
@@ -328,12 +345,13 @@ def test_blocks_of_a_product_are_told_apart(sm_120: Card) -> None:
     assert cuda.target == "sm_120a" and products.run(cuda, i)["agrees"]
     rng = np.random.default_rng(3)
     job = device.Product(
-        i, "registers",
+        i,
+        "registers",
         {
             "a": rng.integers(0, 1 << 32, (3, 32, i.operands["a"].registers), np.uint32) & np.uint32(0x77777777),
             "b": np.zeros((2, 32, i.operands["b"].registers), np.uint32),
             "c": np.zeros((1, 32, i.operands["d"].registers), np.uint32),
             **{f"scale_{side}_data": np.full((1, 32), 0x7F7F7F7F, np.uint32) for side in "ab"},
         },
-    )  # fmt: skip
+    )
     assert job.grid == (3, 2) and cuda.product(job)[0].shape == (3, 2, 32, i.operands["d"].registers)

@@ -176,12 +176,25 @@ def test_counts_by_family() -> None:
     """The counts the sweep of ptxas arrived at, and each text once."""
     counts = Counter(i.family.name for i in catalog.instructions())
     assert counts == {
-        "wmma": 88 + 26 + 138, "mma": 160, "mma_sp": 138, "mma_scaled": 54 + 54, "wgmma": 1092 // 2,
+        "wmma": 88 + 26 + 138,
+        "mma": 160,
+        "mma_sp": 138,
+        "mma_scaled": 54 + 54,
+        "wgmma": 1092 // 2,
         "wgmma_sp": 1056 // 2,
-        "ldmatrix": 18, "stmatrix": 9, "movmatrix": 1,
-        "tcgen05_ld": 74, "tcgen05_st": 74, "tcgen05_ld_red": 168, "tcgen05_cp": 36, "tcgen05_shift": 2,
-        "tcgen05_mma": 164, "tcgen05_mma_sp": 164, "tcgen05_mma_ws": 68, "tcgen05_mma_ws_sp": 68,
-    }  # fmt: skip
+        "ldmatrix": 18,
+        "stmatrix": 9,
+        "movmatrix": 1,
+        "tcgen05_ld": 74,
+        "tcgen05_st": 74,
+        "tcgen05_ld_red": 168,
+        "tcgen05_cp": 36,
+        "tcgen05_shift": 2,
+        "tcgen05_mma": 164,
+        "tcgen05_mma_sp": 164,
+        "tcgen05_mma_ws": 68,
+        "tcgen05_mma_ws_sp": 68,
+    }
     assert len({i.ptx for i in catalog.instructions()}) == len(catalog.instructions())
 
 

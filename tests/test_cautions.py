@@ -22,12 +22,29 @@ BOX = {"kind": "rows", "inner": "K", "pitch_bytes": "128", "swizzle": "128B", "b
 SEEN = view(catalog.find(M64N64), "a", "K")
 # format → (bit, what keeps it 0), from PTX ISA 9.1's tables of both descriptors: which field lies below each gap
 BITS = {
-    WGMMA: {14: "the address with 0x3FFFF", 15: "the address with 0x3FFFF", 30: "LBO with 0x3FFFF",
-            31: "LBO with 0x3FFFF", 46: "tcgen05", 47: "SBO with 0x3FFFF", 48: "base offset begins at bit 49",
-            52: "base offset with 7", 53: "no field", 57: "no field", 60: "no field", 61: "begins at bit 62"},
-    TCGEN05: {14: "the address with 0x3FFFF", 15: "the address", 30: "LBO with 0x3FFFF", 31: "LBO", 53: "no field",
-              60: "no field"},
-}  # fmt: skip
+    WGMMA: {
+        14: "the address with 0x3FFFF",
+        15: "the address with 0x3FFFF",
+        30: "LBO with 0x3FFFF",
+        31: "LBO with 0x3FFFF",
+        46: "tcgen05",
+        47: "SBO with 0x3FFFF",
+        48: "base offset begins at bit 49",
+        52: "base offset with 7",
+        53: "no field",
+        57: "no field",
+        60: "no field",
+        61: "begins at bit 62",
+    },
+    TCGEN05: {
+        14: "the address with 0x3FFFF",
+        15: "the address",
+        30: "LBO with 0x3FFFF",
+        31: "LBO",
+        53: "no field",
+        60: "no field",
+    },
+}
 
 
 def post(word: int, **more: object) -> Verified:
@@ -82,9 +99,13 @@ def test_unusual_but_legal_fields_are_no_caution(lbo: int, start_row: int) -> No
 
 def test_tcgen05s_reserved_bits_are_named_too() -> None:
     body = {
-        "descriptor": hex(0x4000404000000000 | 1 << 55), "format": "tcgen05", "idesc": "0x08200490", "operand": "a",
-        "instruction": "tcgen05.mma.cta_group::1.kind::f16", "storage": BOX,
-    }  # fmt: skip
+        "descriptor": hex(0x4000404000000000 | 1 << 55),
+        "format": "tcgen05",
+        "idesc": "0x08200490",
+        "operand": "a",
+        "instruction": "tcgen05.mma.cta_group::1.kind::f16",
+        "storage": BOX,
+    }
     told = verify_facts(body)
     assert told.verdict == "match"
     assert told.caution == ("Reserved bit 55 is set: no field of tcgen05’s descriptor is there.",)

@@ -23,22 +23,52 @@ S8 = "mma.m16n8k32.row.col.s32.s8.s8.s32"
     ("ptx", "operand", "major", "load", "line", "byte"),
     [
         (F16, "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
-        (F16, "a", "MN", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "(lane & 7) + (lane >> 4) * 8",
-        "((lane >> 3) & 1) * 16"),
+        (
+            F16,
+            "a",
+            "MN",
+            "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+            "(lane & 7) + (lane >> 4) * 8",
+            "((lane >> 3) & 1) * 16",
+        ),
         (F16, "b", "K", "ldmatrix.sync.aligned.m8n8.x2.shared.b16", "lane & 7", "((lane >> 3) & 1) * 16"),
         (F16, "b", "MN", "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", "lane & 15", "0"),
         (S8, "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
         ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b", "K", "ldmatrix.sync.aligned.m8n8.x1.shared.b16", "lane & 7", "0"),
-        ("mma.m16n8k64.row.col.s32.s4.s4.s32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15",
-        "(lane >> 4) * 16"),
-        ("mma.m16n8k8.row.col.f32.tf32.tf32.f32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15",
-        "(lane >> 4) * 16"),
-        ("mma.sp.m16n8k32.row.col.f32.f16.f16.f32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15",
-        "(lane >> 4) * 16"),
-        ("wgmma.mma_async.m64n64k16.f32.f16.f16", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
-        "(lane & 15) + warp * 16", "(lane >> 4) * 16"),
+        (
+            "mma.m16n8k64.row.col.s32.s4.s4.s32",
+            "a",
+            "K",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            "lane & 15",
+            "(lane >> 4) * 16",
+        ),
+        (
+            "mma.m16n8k8.row.col.f32.tf32.tf32.f32",
+            "a",
+            "K",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            "lane & 15",
+            "(lane >> 4) * 16",
+        ),
+        (
+            "mma.sp.m16n8k32.row.col.f32.f16.f16.f32",
+            "a",
+            "K",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            "lane & 15",
+            "(lane >> 4) * 16",
+        ),
+        (
+            "wgmma.mma_async.m64n64k16.f32.f16.f16",
+            "a",
+            "K",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            "(lane & 15) + warp * 16",
+            "(lane >> 4) * 16",
+        ),
     ],
-)  # fmt: skip
+)
 def test_known_pairings(ptx: str, operand: str, major: str, load: str, line: str, byte: str) -> None:
     best = chain.advise(find(ptx).operand(operand), major)[0]
     assert best.load.instruction.ptx == load
@@ -67,14 +97,17 @@ PIECES = [
     ("mma.m8n8k16.row.col.s32.s8.s8.s32", "a", "x1", "(8,(2,8)):(2,(1,16))", "elements"),
     ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(4,8)):(4,(1,32))", "elements"),
     ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(2,8)):(2,(1,16))", "bytes"),
-    (S8, "a", "x4", "(16,(2,16)):(2,(1,32))", "bytes"), (S8, "a", "x2", "(16,(2,16)):(2,(1,32))", "bytes"),
+    (S8, "a", "x4", "(16,(2,16)):(2,(1,32))", "bytes"),
+    (S8, "a", "x2", "(16,(2,16)):(2,(1,32))", "bytes"),
     (S8, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"),
-    (S4, "a", "x4", "(16,(4,16)):(4,(1,64))", "elements"), (S4, "b", "x2", "(8,(4,16)):(4,(1,32))", "elements"),
+    (S4, "a", "x4", "(16,(4,16)):(4,(1,64))", "elements"),
+    (S4, "b", "x2", "(8,(4,16)):(4,(1,32))", "elements"),
     (B1, "a", "x4", "(16,(16,16)):(16,(1,256))", "elements"),
-    (F16, "a", "x4", "(16,16):(1,16)", "elements"), (F16, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"),
+    (F16, "a", "x4", "(16,16):(1,16)", "elements"),
+    (F16, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"),
     (TF32, "a", "x4", "(16,(2,2,8)):(2,(1,32,64))", "bytes"),
     ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "a", "x4", "(64,(2,16)):(2,(1,128))", "bytes"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("ptx", "operand", "count", "layout", "unit"), PIECES)
@@ -141,25 +174,64 @@ def test_eight_bit_data_cannot_be_transposed_by_sixteen_bit_loads(operand: str) 
 
 
 WHY = [
-    (S8, "a", {"kind": "rows", "inner": "MN", "pitch_bytes": 48},
-    "Lane 0 wants A[0,0] and A[0,1] in one unit of register 0, and here they lie 48 bytes apart",
-    "pairs k, k + 1 in one 16-bit unit and lay the units side by side along M"),
+    (
+        S8,
+        "a",
+        {"kind": "rows", "inner": "MN", "pitch_bytes": 48},
+        "Lane 0 wants A[0,0] and A[0,1] in one unit of register 0, and here they lie 48 bytes apart",
+        "pairs k, k + 1 in one 16-bit unit and lay the units side by side along M",
+    ),
     (S4, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] in one unit", "groups of four k"),
-    (S4, "b", {"kind": "cute", "layout": "(8,(2,32)):(2,(1,16))"},
-    "four elements stay together. Lane 0 wants B[0,0] and B[2,0]", "8 bytes apart"),
-    (TF32, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] lie 48 bytes apart",
-    "Store it K-major, or load it with ld.shared."),
-    (F16, "a", {"kind": "cute", "layout": "(16,16):(32,2)"},
-    "here 4 bytes from a unit to the next and 8 bytes from a lane to the next", "here 64 bytes from lane 0 to lane 4"),
-    (F16, "a", {"kind": "rows", "pitch_bytes": 40}, "Lane 1's row does not start on 16 bytes but at 40",
-    "multiple of 16"),
-    (F16, "a", {"kind": "rows", "pitch_bytes": 48, "base": 8}, "Lane 0's row does not start on 16 bytes but at 8",
-    "The base"),
-    (F16, "a", {"kind": "cute", "layout": "(16,16):(32,2)"},
-    "4 bytes from a unit to the next and 8 bytes from a lane to the next", "64 bytes from lane 0 to lane 4"),
-    (F16, "a", {"kind": "cute", "layout": "Sw<3,0,3> o smem_ptr[16b](unset) o (16,16):(16,1)"}, "The swizzle tears A",
-    "its base M lies below the element"),
-]  # fmt: skip
+    (
+        S4,
+        "b",
+        {"kind": "cute", "layout": "(8,(2,32)):(2,(1,16))"},
+        "four elements stay together. Lane 0 wants B[0,0] and B[2,0]",
+        "8 bytes apart",
+    ),
+    (
+        TF32,
+        "b",
+        {"kind": "rows", "inner": "MN", "pitch_bytes": 48},
+        "B[0,0] and B[1,0] lie 48 bytes apart",
+        "Store it K-major, or load it with ld.shared.",
+    ),
+    (
+        F16,
+        "a",
+        {"kind": "cute", "layout": "(16,16):(32,2)"},
+        "here 4 bytes from a unit to the next and 8 bytes from a lane to the next",
+        "here 64 bytes from lane 0 to lane 4",
+    ),
+    (
+        F16,
+        "a",
+        {"kind": "rows", "pitch_bytes": 40},
+        "Lane 1's row does not start on 16 bytes but at 40",
+        "multiple of 16",
+    ),
+    (
+        F16,
+        "a",
+        {"kind": "rows", "pitch_bytes": 48, "base": 8},
+        "Lane 0's row does not start on 16 bytes but at 8",
+        "The base",
+    ),
+    (
+        F16,
+        "a",
+        {"kind": "cute", "layout": "(16,16):(32,2)"},
+        "4 bytes from a unit to the next and 8 bytes from a lane to the next",
+        "64 bytes from lane 0 to lane 4",
+    ),
+    (
+        F16,
+        "a",
+        {"kind": "cute", "layout": "Sw<3,0,3> o smem_ptr[16b](unset) o (16,16):(16,1)"},
+        "The swizzle tears A",
+        "its base M lies below the element",
+    ),
+]
 
 
 @pytest.mark.parametrize(("ptx", "operand", "spec", "says", "too"), WHY)

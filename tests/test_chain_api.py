@@ -56,10 +56,16 @@ def test_a_chain_nothing_can_do_says_why(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("change", "field"),
-    [({"load": "ldmatrix.m8n8.x3"}, "load"), ({"mma": "x"}, "mma"), ({"storage": 3}, "storage"),
-    ({"storage": {"kind": "rows", "pitch_bytes": "x"}}, "storage.pitch_bytes"), ({"operand": "d"}, "operand"),
-    ({"extra": 1}, "extra"), ({"major": "Q"}, "major")],
-)  # fmt: skip
+    [
+        ({"load": "ldmatrix.m8n8.x3"}, "load"),
+        ({"mma": "x"}, "mma"),
+        ({"storage": 3}, "storage"),
+        ({"storage": {"kind": "rows", "pitch_bytes": "x"}}, "storage.pitch_bytes"),
+        ({"operand": "d"}, "operand"),
+        ({"extra": 1}, "extra"),
+        ({"major": "Q"}, "major"),
+    ],
+)
 def test_bad_requests(client: Client, change: dict[str, object], field: str) -> None:
     told = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD, "mma": MMA, "operand": "b"} | change)
     assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
@@ -185,7 +191,7 @@ def test_banks(client: Client) -> None:
         (256, [("ldmatrix.x4", "ldmatrix")], "Sw<3,4,4>", None),
         (128, [("ld.shared.b32", "along")], "Sw<0,4,3>", "none"),
     ],
-)  # fmt: skip
+)
 def test_the_solver_finds_the_field_s_swizzles(
     row_bytes: int, accesses: list[tuple[str, str]], text: str, mode: str | None
 ) -> None:
@@ -277,9 +283,10 @@ def test_what_is_wrong_with_an_access_is_named(client: Client, path: str, body: 
 
 def test_accesses_as_people_write_them() -> None:
     assert bank_facts.accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
-        {"access": "ldmatrix.x4"}, {"access": "st.shared.b128", "pattern": "columns"},
+        {"access": "ldmatrix.x4"},
+        {"access": "st.shared.b128", "pattern": "columns"},
         {"access": "ld.shared.b32", "address": [0, 128, 256]},
-    ]  # fmt: skip
+    ]
     assert bank_facts.accesses("") == [] and bank_facts.accesses("ld.shared.b32:- 4") == [
         {"access": "ld.shared.b32", "address": [None, 4]}
     ]
@@ -292,21 +299,29 @@ def test_accesses_as_people_write_them() -> None:
     [
         ("/chain", "256 of 256 elements arrive where the operand wants them</h2> <p>No bank conflicts."),
         (f"/chain?operand=b&load={LOAD}", "128 of 128 elements arrive"),
-        (f"/chain?operand=b&mma={S8}&load={TRANS}&s_kind=cute&s_layout=(8,(2,8)):(2,(1,16))&s_unit=bytes",
-        "128 of 128 elements arrive"),
+        (
+            f"/chain?operand=b&mma={S8}&load={TRANS}&s_kind=cute&s_layout=(8,(2,8)):(2,(1,16))&s_unit=bytes",
+            "128 of 128 elements arrive",
+        ),
         ("/chain?operand=d", "converted to 16 bits first"),
         ("/chain?s_kind=canonical&s_swizzle=128B", "No bank conflicts"),
         ("/chain?operand=b&major=MN&mma=mma.m16n8k32.row.col.s32.s8.s8.s32", "pairs of bytes stay together"),
         ("/banks", "<h2>8-way bank conflicts</h2> <p>32 wavefronts; 4 without conflicts."),
         ("/banks?swizzle=3,4,3", "<h2>No bank conflicts</h2> <p>4 wavefronts; 4 without"),
-        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5",
-        "<h2>No bank conflicts</h2> <p>1 wavefront; 1 without"),
-        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}",
-        "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest swizzle without bank conflicts."),
-        (f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}",
-        "needs 16 bytes left together"),
+        (
+            f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5",
+            "<h2>No bank conflicts</h2> <p>1 wavefront; 1 without",
+        ),
+        (
+            f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}",
+            "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest swizzle without bank conflicts.",
+        ),
+        (
+            f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}",
+            "needs 16 bytes left together",
+        ),
     ],
-)  # fmt: skip
+)
 def test_pages(client: Client, path: str, says: str) -> None:
     page = client.get(path)
     assert page.status_code == 200 and 'role="alert"' not in page.text

@@ -24,10 +24,18 @@ from tests.ptxas import nvrtc
 
 F16, S8, WGMMA = chained.F16, chained.S8, chained.WGMMA
 OPERANDS = (
-    (F16, "a"), (F16, "b"), (F16, "d"), (S8, "a"), (S8, "b"), (chained.S4, "a"), (chained.TF32, "a"), (WGMMA, "a"),
+    (F16, "a"),
+    (F16, "b"),
+    (F16, "d"),
+    (S8, "a"),
+    (S8, "b"),
+    (chained.S4, "a"),
+    (chained.TF32, "a"),
+    (WGMMA, "a"),
     (WGMMA, "d"),
-    ("wgmma.mma_async.m64n24k16.f32.f16.f16", "d"), ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b"),
-)  # fmt: skip
+    ("wgmma.mma_async.m64n24k16.f32.f16.f16", "d"),
+    ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b"),
+)
 
 
 FORMS = {

@@ -19,8 +19,13 @@ from tests import test_reader_code as builders
 KERNELS = {case.title: case for case in benches.CASES}
 RIGHT = KERNELS["K-major, 128B, all right"].text
 # Wrong kernels whose mistake depends on how far apart the text's boxes are put, which no text here says.
-OPEN = {"past the 64B atom", "a wrong panel stride", "MN-major B of 128, LBO of another panel",
-        "printed words with a tensor map", "the tensor map, the builder and the call of one kernel"}  # fmt: skip
+OPEN = {
+    "past the 64B atom",
+    "a wrong panel stride",
+    "MN-major B of 128, LBO of another panel",
+    "printed words with a tensor map",
+    "the tensor map, the builder and the call of one kernel",
+}
 
 check = lru_cache(maxsize=256)(checked)
 
@@ -59,18 +64,25 @@ def planted(old: str, new: str, text: str = RIGHT) -> str:
     return text.replace(old, new, 1)
 
 
-@pytest.mark.parametrize(("old", "new", "code", "line"), [
-    ("enc(1024) << 32", "enc(512) << 32", "sbo_other_width", "enc(512) << 32"),
-    ("1ull << 62", "1 << 62", "shifts_of_32_bits", "d |= 1 << 62"),
-    ("1ull << 62", "2ull << 62", "swizzle_mode", "d |= 2ull << 62"),
-    ("d |= enc(addr)", "d |= addr & 0x3FFFF", "not_shifted", "d |= addr & 0x3FFFF"),
-    ("d |= enc(addr)", "d |= 0x0000000000000000; d |= addr", "not_shifted", "d |= addr"),
-    ("sB + k * 16", "sB", "k_step_missing", "make_desc(sB)"),
-    ("box_a[2] = {64, 64}", "box_a[2] = {128, 64}", "tma_inner_over_swizzle", "cuTensorMapEncodeTiled(&tma_a"),
-    ("strides_a[1] = {K * sizeof(half)}", "strides_a[1] = {200}", "tma_stride", "cuTensorMapEncodeTiled(&tma_a"),
-    ("strides_a[1] = {K * sizeof(half)}", "strides_a[1] = {K}", "tma_stride_in_elements",
-     "cuTensorMapEncodeTiled(&tma_a"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line"),
+    [
+        ("enc(1024) << 32", "enc(512) << 32", "sbo_other_width", "enc(512) << 32"),
+        ("1ull << 62", "1 << 62", "shifts_of_32_bits", "d |= 1 << 62"),
+        ("1ull << 62", "2ull << 62", "swizzle_mode", "d |= 2ull << 62"),
+        ("d |= enc(addr)", "d |= addr & 0x3FFFF", "not_shifted", "d |= addr & 0x3FFFF"),
+        ("d |= enc(addr)", "d |= 0x0000000000000000; d |= addr", "not_shifted", "d |= addr"),
+        ("sB + k * 16", "sB", "k_step_missing", "make_desc(sB)"),
+        ("box_a[2] = {64, 64}", "box_a[2] = {128, 64}", "tma_inner_over_swizzle", "cuTensorMapEncodeTiled(&tma_a"),
+        ("strides_a[1] = {K * sizeof(half)}", "strides_a[1] = {200}", "tma_stride", "cuTensorMapEncodeTiled(&tma_a"),
+        (
+            "strides_a[1] = {K * sizeof(half)}",
+            "strides_a[1] = {K}",
+            "tma_stride_in_elements",
+            "cuTensorMapEncodeTiled(&tma_a",
+        ),
+    ],
+)
 def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = planted(old, new)
     found = [one for one in check(text).findings if one.code == code]
@@ -116,16 +128,23 @@ __global__ void gemm(float* d, int K) {
 """
 
 
-@pytest.mark.parametrize(("old", "new", "code", "line"), [
-    ("+ k * 16, 16, 1024, 1);\n      uint64_t db", "+ k * 16, 1024, 16, 1);\n      uint64_t db", "lbo_sbo_swapped",
-     "uint64_t da = pack"),
-    ("128 * 64 + k * 16, 16, 1024, 1", "128 * 64 + k * 16, 16, 1024, 3", "tma_swizzle_enum", "uint64_t db = pack"),
-    ("slot * 128 * 64 + k * 16", "slot * 128 * 64", "k_step_missing", "uint64_t db = pack"),
-    ("slot * 128 * 64 + k * 16", "slot * 64 * 64 + k * 16", "stages_overlap", "uint64_t db = pack"),
-    ("K * sizeof(bf16)}", "K}", "tma_stride_in_elements", "cuTensorMapEncodeTiled(&map_a"),
-    ("if (k == 0) multiply<0>", "if (k == 0) multiply<1>", "wrong_transpose", "multiply<1>"),
-    ("1, 1, 1, 0, %3", "1, 1, 1, 1, %3", "wrong_transpose", "wgmma.mma_async"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line"),
+    [
+        (
+            "+ k * 16, 16, 1024, 1);\n      uint64_t db",
+            "+ k * 16, 1024, 16, 1);\n      uint64_t db",
+            "lbo_sbo_swapped",
+            "uint64_t da = pack",
+        ),
+        ("128 * 64 + k * 16, 16, 1024, 1", "128 * 64 + k * 16, 16, 1024, 3", "tma_swizzle_enum", "uint64_t db = pack"),
+        ("slot * 128 * 64 + k * 16", "slot * 128 * 64", "k_step_missing", "uint64_t db = pack"),
+        ("slot * 128 * 64 + k * 16", "slot * 64 * 64 + k * 16", "stages_overlap", "uint64_t db = pack"),
+        ("K * sizeof(bf16)}", "K}", "tma_stride_in_elements", "cuTensorMapEncodeTiled(&map_a"),
+        ("if (k == 0) multiply<0>", "if (k == 0) multiply<1>", "wrong_transpose", "multiply<1>"),
+        ("1, 1, 1, 0, %3", "1, 1, 1, 1, %3", "wrong_transpose", "wgmma.mma_async"),
+    ],
+)
 def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, code: str, line: str) -> None:
     """Where the variable was given its descriptor, where a helper gives the field, at the one wrong instruction."""
     right, text = check(PIPED), planted(old, new, PIPED)
@@ -136,8 +155,11 @@ def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, 
 
 def test_the_other_operands_descriptor_is_told_by_the_code_that_builds_it() -> None:
     """The variables da and db say nothing; what they are built from does."""
-    made = check(planted("else multiply<0>(d, da, db)", "else multiply<0>(d, db, da)", PIPED).replace(
-        "if (k == 0) multiply<0>(d, da, db); else ", ""))  # fmt: skip
+    made = check(
+        planted("else multiply<0>(d, da, db)", "else multiply<0>(d, db, da)", PIPED).replace(
+            "if (k == 0) multiply<0>(d, da, db); else ", ""
+        )
+    )
     assert not made.findings and all("Exchange the two descriptors" in one.message for one in made.open) and made.open
 
 
@@ -172,9 +194,11 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
 
     checked.cache_clear() if hasattr(checked, "cache_clear") else None
     for count, mended, says in (
-        (2, {"of0.b", "of1.b"}, "rests on guess 0 and guess 1"), (engine.MOST_VARIED + 1, None, "have to be tried"),
-        (engine.MOST_VARIED, None, "pairs of assumed values"), (3, None, ""),
-    ):  # fmt: skip
+        (2, {"of0.b", "of1.b"}, "rests on guess 0 and guess 1"),
+        (engine.MOST_VARIED + 1, None, "have to be tried"),
+        (engine.MOST_VARIED, None, "pairs of assumed values"),
+        (3, None, ""),
+    ):
         assumed(count)
         monkeypatch.setattr(engine, "_mended", lambda _t, chosen, *_, of=mended: set(chosen) == of)
         made = checked(wrong)
@@ -264,8 +288,12 @@ def test_a_first_step_outside_its_loop_and_a_loop_around_another_are_one_walk_al
     """The K steps of fast.cu's later kernels: by what nests in what, not by which loop comes first."""
     told = check(SIBLINGS)
     assert told.findings == () and told.steps == 24
-    wrong = check(SIBLINGS.replace("k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16]",
-                                   "k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 24]"))  # fmt: skip
+    wrong = check(
+        SIBLINGS.replace(
+            "k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16]",
+            "k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 24]",
+        )
+    )
     assert wrong.findings
 
 
@@ -324,9 +352,15 @@ def test_what_a_loop_with_an_open_end_may_fill_is_not_judged() -> None:
     assert [one.code for one in wider.findings] == ["tma_inner_over_swizzle"]
 
 
-@pytest.mark.parametrize(("block", "codes"), [
-    ("dummy_block", set()), ("[8, 512]", set()), ("[128, 64]", set()), ("[64, 4]", {"tma_inner_box"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("block", "codes"),
+    [
+        ("dummy_block", set()),
+        ("[8, 512]", set()),
+        ("[128, 64]", set()),
+        ("[64, 4]", {"tma_inner_box"}),
+    ],
+)
 def test_blocks_that_triton_replaces_or_cuts_are_right(block: str, codes: set[str]) -> None:
     """The launch gives a dummy block its size, and a block of more than 256 is copied in several boxes."""
     text = f"""import torch

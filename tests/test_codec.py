@@ -17,10 +17,14 @@ FLOATS = [name for name, row in DTYPES.items() if row.format]
 NATIVE = {"f16": (np.uint16, np.float16), "f32": (np.uint32, np.float32), "f64": (np.uint64, np.float64)}
 # (largest, least normal, least above zero) as the documents print them: OCP FP8 1.0, table 2; OCP MX 1.0, 3 to 5 and 7.
 PRINTED = {
-    "e4m3": (448, 2**-6, 2**-9), "e5m2": (57344, 2**-14, 2**-16), "e3m2": (28, 0.25, 0.0625), "e2m3": (7.5, 1, 0.125),
+    "e4m3": (448, 2**-6, 2**-9),
+    "e5m2": (57344, 2**-14, 2**-16),
+    "e3m2": (28, 0.25, 0.0625),
+    "e2m3": (7.5, 1, 0.125),
     "e2m1": (6, 1, 0.5),
-    "ue8m0": (2.0**127, 2.0**-127, 2.0**-127), "bf16": (float.fromhex("0x1.fep127"), 2.0**-126, 2.0**-133),
-}  # fmt: skip
+    "ue8m0": (2.0**127, 2.0**-127, 2.0**-127),
+    "bf16": (float.fromhex("0x1.fep127"), 2.0**-126, 2.0**-133),
+}
 
 
 def one(code: int, held: Float) -> float:
@@ -103,10 +107,14 @@ def test_scale_factors_are_a_half_one_and_two() -> None:
 # Past the largest, infinite and negative: infinity where there is one, else the largest.
 # OCP FP8 1.0, table 1; OCP MX 1.0.
 PAST = {
-    "e4m3": (0x7E, 0x7E, 0xFE), "e5m2": (0x7C, 0x7C, 0xFC), "e3m2": (0x1F, 0x1F, 0x3F),
-    "e2m3": (0x1F, 0x1F, 0x3F), "e2m1": (0x7, 0x7, 0xF), "f16": (0x7C00, 0x7C00, 0xFC00),
+    "e4m3": (0x7E, 0x7E, 0xFE),
+    "e5m2": (0x7C, 0x7C, 0xFC),
+    "e3m2": (0x1F, 0x1F, 0x3F),
+    "e2m3": (0x1F, 0x1F, 0x3F),
+    "e2m1": (0x7, 0x7, 0xF),
+    "f16": (0x7C00, 0x7C00, 0xFC00),
     "bf16": (0x7F80, 0x7F80, 0xFF80),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", list(PAST))

@@ -46,11 +46,14 @@ def test_the_verdict_is_that_of_sets_of_places() -> None:
                 held = [set(zip(g.thread[row, col].tolist(), g.value[row, col].tolist(), strict=True)) for g in (a, b)]
                 lanes = [{lane for lane, _ in pairs} for pairs in held]
                 wanted = (
-                    0 if held[0] == held[1]
-                    else 3 if held[0] < held[1] or held[1] < held[0]
-                    else 2 if lanes[0] != lanes[1]
+                    0
+                    if held[0] == held[1]
+                    else 3
+                    if held[0] < held[1] or held[1] < held[0]
+                    else 2
+                    if lanes[0] != lanes[1]
                     else 1
-                )  # fmt: skip
+                )
                 assert told.moved[row, col] == wanted, (row, col)
 
 

@@ -77,47 +77,78 @@ ANSWERS = {
     f"/instructions/{LDMATRIX}/operands/data": "matrix row col",
     f"/instructions/{LDMATRIX}/operands/address": "matrix row",
     "/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=64&rows=64&order=mn&base=1024": "atom cute.chunks "
-      "cute.elements cute.bytes offset_bytes lbo_bytes sbo_bytes lbo_used sbo_used "
+    "cute.elements cute.bytes offset_bytes lbo_bytes sbo_bytes lbo_used sbo_used "
     "k_steps.0.k k_steps.0.start_offset_bytes k_steps.0.descriptor",
     "/descriptors/0x4000004004000101": "descriptor start_address lbo_bytes sbo_bytes base_offset swizzle fields "
-                                       "reserved warnings",
+    "reserved warnings",
     "/gpu": "available reason devices queue",
-}  # fmt: skip
+}
 POSTED: tuple[tuple[str, Json, str], ...] = (
-    ("/descriptors/encode",
-    {"start_address": 4112, "lbo_bytes": 16384, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"},
-    "descriptor fields"),
+    (
+        "/descriptors/encode",
+        {"start_address": 4112, "lbo_bytes": 16384, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"},
+        "descriptor fields",
+    ),
     ("/descriptors/reads", ASK, "address first last"),
     (
-        "/descriptors/verify", ASK | {"storage": TILE, "slice": {"mn": 0, "k": 0}},
+        "/descriptors/verify",
+        ASK | {"storage": TILE, "slice": {"mn": 0, "k": 0}},
         "verdict matched total first_mismatch.row first_mismatch.k first_mismatch.read first_mismatch.expected "
         "diagnoses.0.code diagnoses.0.message "
         "diagnoses.0.storage diagnoses.0.fix.descriptor diagnoses.0.fix.changes",
     ),
     ("/descriptors/verify", ASK, "verdict fits"),
-    ("/banks", {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
-    "wavefronts ideal ways phases"),
+    (
+        "/banks",
+        {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
+        "wavefronts ideal ways phases",
+    ),
     (
         "/chain",
-        {"storage": {"kind": "rows", "pitch_bytes": 144}, "load": "ldmatrix.m8n8.x4.shared.b16", "mma": M16,
-        "operand": "a"},
+        {
+            "storage": {"kind": "rows", "pitch_bytes": 144},
+            "load": "ldmatrix.m8n8.x4.shared.b16",
+            "mma": M16,
+            "operand": "a",
+        },
         "verdict matched total first_mismatch lane_addresses",
     ),
-    ("/tiles/mma", {"atom": M16, "atom_layout": "(2,2,1)", "permutation": None, "tile": [64, 64, 32]},
-    "threads atom shape "
-    + " ".join(f"operands.{x}.{key}" for x in "abc" for key in ("row", "col", "layout", "values"))),
-    ("/tiles/copy", {"atom": "universal", "bits": 128, "element_bits": 16, "thr_layout": "(32,4):(4,1)",
-    "val_layout": "(1,8)", "tile": [64, 64], "storage": {"kind": "rows", "pitch_bytes": 128}},
-    "threads source.row source.col destination.row destination.col addresses wavefronts vector_bits"),
-    ("/layouts/triton", {"text": "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", "shape": [32, 16],
-    "element_bits": 16}, "threads warps coords linear_layout"),
-    ("/layouts/triton", {"text": "gl.SwizzledSharedLayout(8, 1, 8, [1, 0])", "shape": [32, 64], "element_bits": 16},
-    "offset linear_layout"),
+    (
+        "/tiles/mma",
+        {"atom": M16, "atom_layout": "(2,2,1)", "permutation": None, "tile": [64, 64, 32]},
+        "threads atom shape "
+        + " ".join(f"operands.{x}.{key}" for x in "abc" for key in ("row", "col", "layout", "values")),
+    ),
+    (
+        "/tiles/copy",
+        {
+            "atom": "universal",
+            "bits": 128,
+            "element_bits": 16,
+            "thr_layout": "(32,4):(4,1)",
+            "val_layout": "(1,8)",
+            "tile": [64, 64],
+            "storage": {"kind": "rows", "pitch_bytes": 128},
+        },
+        "threads source.row source.col destination.row destination.col addresses wavefronts vector_bits",
+    ),
+    (
+        "/layouts/triton",
+        {"text": "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", "shape": [32, 16], "element_bits": 16},
+        "threads warps coords linear_layout",
+    ),
+    (
+        "/layouts/triton",
+        {"text": "gl.SwizzledSharedLayout(8, 1, 8, [1, 0])", "shape": [32, 64], "element_bits": 16},
+        "offset linear_layout",
+    ),
     ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": [16, 8]}, "row col copies covered"),
-    ("/gpu/runs",
-    {"kind": "banks", "access": "ldmatrix.x1", "address": [16 * n for n in range(32)], "backend": "numpy"},
-    "device predicted measured agrees mismatches duration_ms source"),
-)  # fmt: skip
+    (
+        "/gpu/runs",
+        {"kind": "banks", "access": "ldmatrix.x1", "address": [16 * n for n in range(32)], "backend": "numpy"},
+        "device predicted measured agrees mismatches duration_ms source",
+    ),
+)
 
 
 @pytest.fixture(scope="module")

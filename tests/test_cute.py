@@ -82,22 +82,41 @@ def test_offset_and_unit_move_the_data() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "empty"), ("   ", "empty"), ("(8,64)", "not a CuTe layout"), ("(8,64):(64,1):1", "not a CuTe layout"),
-        ("8 8:1", "not a CuTe layout"), ("(8,64):(64,x)", "not a CuTe layout"),
-        ("(8,64):(64,-1)", "not a CuTe layout"), ("(8,64):(64,1)x", "not a CuTe layout"),
+        ("", "empty"),
+        ("   ", "empty"),
+        ("(8,64)", "not a CuTe layout"),
+        ("(8,64):(64,1):1", "not a CuTe layout"),
+        ("8 8:1", "not a CuTe layout"),
+        ("(8,64):(64,x)", "not a CuTe layout"),
+        ("(8,64):(64,-1)", "not a CuTe layout"),
+        ("(8,64):(64,1)x", "not a CuTe layout"),
         ("(８,64):(64,1)", "not a CuTe layout"),
-        ("((8,64):(64,1)", "parentheses"), ("(8,64)):(64,1)", "parentheses"),
-        ("(8,,64):(64,1)", "','"), ("(8,):(1,)", "')'"), ("():()", "')'"), ("(8)(8):(1)(1)", "goes on"),
-        ("8(8):1(1)", "goes on"), ("(8,64):(64,(1,2))", "nested alike"), ("(0,64):(64,1)", "size of 0"),
-        ("(" * 500 + "8" + ")" * 500 + ":1", "deeper"), ("(" * 2000 + ":", "not a CuTe layout"),
-        ("9" * 5000 + ":1", "5002 characters"), ("9" * 4000 + ":1", "more than"), (f"8:{2**63}", "more than"),
-        (f"(8,64):({MOST + 1},1)", "more than"), ("Sw<99,3,3> o (8,64):(64,1)", "not a swizzle"),
-        ("Sw<20000000000,3,3> o (8,64):(64,1)", "not a swizzle"), ("Sw<3,3,2> o (8,64):(64,1)", "not a swizzle"),
-        ("Sw<3,30,3> o (8,64):(64,1)", "not a swizzle"), ("Sw<3,3> o (8,64):(64,1)", "not a CuTe layout"),
-        ("smem_ptr[7b] o (8,64):(64,1)", "units of 7"), ("Sw<3,4,3> o smem_ptr[16b] o 5 o (8,64):(64,1)", "offset 5"),
-        ("E<0>:1", "not a CuTe layout"), ("?:?", "not a CuTe layout"),
+        ("((8,64):(64,1)", "parentheses"),
+        ("(8,64)):(64,1)", "parentheses"),
+        ("(8,,64):(64,1)", "','"),
+        ("(8,):(1,)", "')'"),
+        ("():()", "')'"),
+        ("(8)(8):(1)(1)", "goes on"),
+        ("8(8):1(1)", "goes on"),
+        ("(8,64):(64,(1,2))", "nested alike"),
+        ("(0,64):(64,1)", "size of 0"),
+        ("(" * 500 + "8" + ")" * 500 + ":1", "deeper"),
+        ("(" * 2000 + ":", "not a CuTe layout"),
+        ("9" * 5000 + ":1", "5002 characters"),
+        ("9" * 4000 + ":1", "more than"),
+        (f"8:{2**63}", "more than"),
+        (f"(8,64):({MOST + 1},1)", "more than"),
+        ("Sw<99,3,3> o (8,64):(64,1)", "not a swizzle"),
+        ("Sw<20000000000,3,3> o (8,64):(64,1)", "not a swizzle"),
+        ("Sw<3,3,2> o (8,64):(64,1)", "not a swizzle"),
+        ("Sw<3,30,3> o (8,64):(64,1)", "not a swizzle"),
+        ("Sw<3,3> o (8,64):(64,1)", "not a CuTe layout"),
+        ("smem_ptr[7b] o (8,64):(64,1)", "units of 7"),
+        ("Sw<3,4,3> o smem_ptr[16b] o 5 o (8,64):(64,1)", "offset 5"),
+        ("E<0>:1", "not a CuTe layout"),
+        ("?:?", "not a CuTe layout"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_layout_says_why(text: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why.replace("(", r"\(").replace(")", r"\)")) as caught:
         parse(text)
@@ -107,14 +126,20 @@ def test_what_is_no_layout_says_why(text: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        ({"layout": None}, "layout"), ({"layout": 5}, "layout"), ({}, "layout"), ({"layout": "64:1"}, "layout"),
-        ({"layout": "(8,8,8):(64,8,1)"}, "layout"), ({"layout": "(1000,1000):(1000,1)"}, "layout"),
-        ({"layout": "(8,64):(64,1)", "unit": "words"}, "unit"), ({"layout": "(8,3):(64,1)", "unit": "bytes"}, "layout"),
+        ({"layout": None}, "layout"),
+        ({"layout": 5}, "layout"),
+        ({}, "layout"),
+        ({"layout": "64:1"}, "layout"),
+        ({"layout": "(8,8,8):(64,8,1)"}, "layout"),
+        ({"layout": "(1000,1000):(1000,1)"}, "layout"),
+        ({"layout": "(8,64):(64,1)", "unit": "words"}, "unit"),
+        ({"layout": "(8,3):(64,1)", "unit": "bytes"}, "layout"),
         ({"layout": "smem_ptr128b o (8,8):(8,1)", "unit": "bytes"}, "unit"),
-        ({"layout": "smem_ptr[1b] o (8,64):(64,1)"}, "layout"), ({"layout": "(8,64):(64,1)", "base": 2**63}, "base"),
+        ({"layout": "smem_ptr[1b] o (8,64):(64,1)"}, "layout"),
+        ({"layout": "(8,64):(64,1)", "base": 2**63}, "base"),
         ({"layout": "Sw<99,3,3> o (8,64):(64,1)"}, "layout"),
     ],
-)  # fmt: skip
+)
 def test_a_storage_names_its_field(spec: dict[str, Any], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
         storage({"kind": "cute"} | spec, 16, "K")

@@ -24,9 +24,12 @@ from tests.client import Client
 from tests.test_algebra import random_layout, theirs
 
 THEIRS = {  # pycute's function of an operation that both define alike
-    "composition": "composition", "complement": "complement", "coalesce": "coalesce", "right_inverse": "right_inverse",
+    "composition": "composition",
+    "complement": "complement",
+    "coalesce": "coalesce",
+    "right_inverse": "right_inverse",
     "logical_divide": "logical_divide",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", THEIRS)
@@ -70,15 +73,17 @@ def test_expressions_are_pycutes(name: str) -> None:
         ("slice((2,_), (4,8):(8,1))", ["(8):(1)"]),
         ("cute.zipped_divide(cute.make_layout((8,16), stride=(16,1)), (4,8))", ["((4,8),(2,2)):((16,1),(64,8))"]),
         ("upcast<2>((8,4):(1,8))", ["(4,4):(1,4)"]),
-        ("logical_divide((9,(4,8)):(59,(13,1)), <3:3,(2,4):(1,8)>)", 
-         ["((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))"]),
+        (
+            "logical_divide((9,(4,8)):(59,(13,1)), <3:3,(2,4):(1,8)>)",
+            ["((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))"],
+        ),
         ("composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{})(1,_)", ["Sw<3,3,3> o 64 o (64):(1)"]),
         ("flatten(coalesce(((2,2),4):((1,2),4)))  # a comment", ["16:1", "16:1"]),
         ("tile_to_shape((2,2):(1,2), (4,4))", ["((2,2),(2,2)):((1,4),(2,8))"]),
         ("tile_to_shape((2,2):(1,2), (4,4), Step<_0,_1>)", ["((2,2),(2,2)):((1,4),(2,8))"]),
         ("tile_to_shape((2,2):(1,2), (4,4), Step<_1,_0>)", ["((2,2),(2,2)):((1,8),(2,4))"]),
     ],
-)  # fmt: skip
+)
 def test_statements_in_every_dialect(text: str, results: list[str]) -> None:
     assert [written(step.result) for step in steps(text)] == results
 
@@ -86,8 +91,9 @@ def test_statements_in_every_dialect(text: str, results: list[str]) -> None:
 def test_a_divide_says_what_cute_makes_of_it() -> None:
     (step,) = steps("logical_divide((4,2,3):(2,1,8), 4:2)")
     assert [(part.op, str(part.result)) for part in step.parts] == [
-        ("complement", "(2,3):(1,8)"), ("composition", "((2,2),(2,3)):((4,1),(2,8))"),
-    ]  # fmt: skip
+        ("complement", "(2,3):(1,8)"),
+        ("composition", "((2,2),(2,3)):((4,1),(2,8))"),
+    ]
     assert str(step.parts[-1].result) == str(step.result)
 
 
@@ -121,13 +127,18 @@ def test_a_refused_step_says_why(client: Client, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is empty"), ("4", "computes nothing"), ("compositon(4:1, 2:1)", "Did you mean composition?"),
-        ("A o B", "has the name 'A'"), ("composition(4:1, 2:1", "ends before a bracket"),
+        ("", "is empty"),
+        ("4", "computes nothing"),
+        ("compositon(4:1, 2:1)", "Did you mean composition?"),
+        ("A o B", "has the name 'A'"),
+        ("composition(4:1, 2:1", "ends before a bracket"),
         ("size = 4:1", "is an operation"),
-        ("x" * 5000, "characters"), ("composition((1024,1024):(1,1024), 4:1)", "elements"),
-        (";".join(["size(4:1)"] * 70), "more than 64 steps"), ("(1024,1024):(1,1024)", "elements"),
+        ("x" * 5000, "characters"),
+        ("composition((1024,1024):(1,1024), 4:1)", "elements"),
+        (";".join(["size(4:1)"] * 70), "more than 64 steps"),
+        ("(1024,1024):(1,1024)", "elements"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_refused(text: str, said: str) -> None:
     with pytest.raises(LayoutError) as caught:
         made = steps(text)

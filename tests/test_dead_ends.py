@@ -192,8 +192,10 @@ def test_the_stages_of_a_print_can_be_chosen(client: Client) -> None:
     links = [html.unescape(one) for one in re.findall(r'href="(/descriptor/wgmma/[^"]+)"', shown)]
     bases = [re.search(r"wgmma/(\w+)\?.*s_base=(\w+)", one) for one in links]
     assert list(dict.fromkeys((one[1], one[2]) for one in bases if one)) == [
-        ("0x4000004000010100", "0x1000"), ("0x4000004000010300", "0x3000"), ("0x4000004000010500", "0x5000"),
-    ]  # fmt: skip
+        ("0x4000004000010100", "0x1000"),
+        ("0x4000004000010300", "0x3000"),
+        ("0x4000004000010500", "0x5000"),
+    ]
     assert "8192 bytes after" in shown
     for link in links:
         answer = client.get(f"{link}&instruction=wgmma.mma_async.m64n64k16.f32.f16.f16&operand=a&major=K")
@@ -224,10 +226,16 @@ def test_stages_begin_where_the_layout_says(layout: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["sA: (_64,_64):(_64,_1)", "SM90_64x64x16_F32F16F16_SS", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
-     "desc_a 0x4000004000010100", "(cuda-gdb) p/x desc", "$1 = 0x4000004000010100",
-     "/*0a90*/ HGMMA.64x64x16.F32 R24, gdesc[UR8], R24 ;"],
-)  # fmt: skip
+    [
+        "sA: (_64,_64):(_64,_1)",
+        "SM90_64x64x16_F32F16F16_SS",
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
+        "desc_a 0x4000004000010100",
+        "(cuda-gdb) p/x desc",
+        "$1 = 0x4000004000010100",
+        "/*0a90*/ HGMMA.64x64x16.F32 R24, gdesc[UR8], R24 ;",
+    ],
+)
 def test_a_printed_line_above_code_spoils_no_loop(line: str) -> None:
     code = "for (int k = 0; k < 4; ++k) { uint64_t desc = (sA + 32 * k >> 4) | 64ull << 32 | 1ull << 62; f(desc); }"
     for text in (f"{line}\n{code}", f"int x = 1;\n{line}\n{code}"):

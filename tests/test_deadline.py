@@ -40,11 +40,13 @@ def advised() -> list[str]:
 
 
 DOORS: dict[str, Callable[[], Any]] = {
-    "code": words, "a bench": lambda: bench(LOOP), "a check": lambda: check(LOOP),
+    "code": words,
+    "a bench": lambda: bench(LOOP),
+    "a check": lambda: check(LOOP),
     "a TiledMMA": lambda: reader.read(TILED),
     "a swizzle": lambda: freeing.solve([banks.at(banks.access("ldmatrix.x4"), [512 * lane for lane in range(32)])]),
     "a chain": advised,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)

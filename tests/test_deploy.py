@@ -95,9 +95,7 @@ def test_compose() -> None:
         assert set(service.get("environment", {})) <= SETTINGS
         parsed(service["command"])
     listens = parsed(services["scheduler"]["command"])
-    for given in (
-        services[name]["environment"]["LANESCOPE_SCHEDULER"] for name in ("server", "worker")
-    ):  # fmt: skip
+    for given in (services[name]["environment"]["LANESCOPE_SCHEDULER"] for name in ("server", "worker")):
         assert address_of(given) == ("scheduler", int(listens["port"]))
     assert listens["host"] == "0.0.0.0" and "ports" not in services["scheduler"], "published nowhere"
     (device,) = services["worker"]["deploy"]["resources"]["reservations"]["devices"]

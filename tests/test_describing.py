@@ -103,14 +103,27 @@ def test_why_no_descriptor_reads_a_layout(layout: str, bits: int, why: str) -> N
 
 TEXT = "Sw<3,4,3> o smem_ptr[16b](unset) o ((64,2),(8,4)):((1,512),(64,1024))"
 SAID = {  # by hand: MN-major, 128B; 64 elements of N are 1,024 bytes of 8 k apart, 8 of K 2,048
-    "element_bits": 16, "assumed": False, "rows": 128, "major": "MN", "transpose": 1, "swizzle": "128B",
-    "swizzle_code": 1, "lbo_bytes": 1024, "sbo_bytes": 2048, "lbo_encoded": 64, "sbo_encoded": 128, "base_offset": 0,
-    "unused": {}, "base": 0x1000, "why": "", "instruction": "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
+    "element_bits": 16,
+    "assumed": False,
+    "rows": 128,
+    "major": "MN",
+    "transpose": 1,
+    "swizzle": "128B",
+    "swizzle_code": 1,
+    "lbo_bytes": 1024,
+    "sbo_bytes": 2048,
+    "lbo_encoded": 64,
+    "sbo_encoded": 128,
+    "base_offset": 0,
+    "unused": {},
+    "base": 0x1000,
+    "why": "",
+    "instruction": "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
     "k_steps": [
         {"k": 0, "start_offset_bytes": 0, "descriptor": "0x4000008000400100"},
         {"k": 16, "start_offset_bytes": 4096, "descriptor": "0x4000008000400200"},
     ],
-}  # fmt: skip
+}
 
 
 def test_json_has_the_descriptor_in_bytes_and_units(client: Client) -> None:
@@ -156,9 +169,11 @@ def test_the_descriptor_page_without_a_word_opens_with_the_one_that_reads_the_la
 def test_a_word_that_does_not_read_a_layout_is_told_which_does(client: Client) -> None:
     """Where the wrong word is in another major, no repair of it can be: the right one is named all the same."""
     asked = {
-        "descriptor": "0x4000004000010100", "instruction": "wgmma.mma_async.m64n128k16.f32.f16.f16", "operand": "b",
+        "descriptor": "0x4000004000010100",
+        "instruction": "wgmma.mma_async.m64n128k16.f32.f16.f16",
+        "operand": "b",
         "storage": {"kind": "cute", "layout": TEXT, "base": 0x1000},
-    }  # fmt: skip
+    }
     told = client.post("/api/v1/descriptors/verify", json=asked).json()
     assert told["verdict"] == "mismatch" and told["described"][0]["k_steps"] == SAID["k_steps"]
     words = ["--instruction", asked["instruction"], "--operand", "b", "--storage", "kind=cute"]

@@ -351,8 +351,10 @@ def test_a_tile_ends_inside_the_window() -> None:
 def test_the_ends_of_shared_memory_and_of_its_window_are_exact() -> None:
     seen = View(64, 16, 16, "K")
     size = int(reads(encode(0, 128, 256, 0, "none"), seen).max()) + 2
-    for end, inside, beyond in ((desc.SHARED_END, [], ["reads_beyond_shared"]),
-                                (desc.WINDOW_BYTES, ["reads_beyond_shared"], ["reads_beyond_window"])):  # fmt: skip
+    for end, inside, beyond in (
+        (desc.SHARED_END, [], ["reads_beyond_shared"]),
+        (desc.WINDOW_BYTES, ["reads_beyond_shared"], ["reads_beyond_window"]),
+    ):
         for start, codes in ((end - size, inside), (end - size + 16, beyond)):
             assert [one.code for one in desc.outside(encode(start, 128, 256, 0, "none"), seen)] == codes
     for start, told in ((desc.SHARED_END - 16, False), (desc.SHARED_END, True)):

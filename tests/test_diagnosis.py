@@ -199,7 +199,7 @@ def examples() -> dict[str, dict[str, Any]]:
         **replace(ROWS, types="f32.e4m3.e5m2").ask(word(ROWS)),
         "storage": {"kind": "rows", "inner": "MN", "pitch_bytes": 128, "swizzle": "128B", "base": 0x1400},
         "slice": {"mn": 0, "k": 32},
-    }  # fmt: skip
+    }
     return out
 
 
@@ -325,15 +325,25 @@ def test_no_message_contradicts_its_fix() -> None:
         rows, k = 64 if operand == "a" else n, rng.choice([16, 32, 64])
         layout, lbo, sbo = core_matrices(rng, rows, k)
         other = (128, 16 * k) if lbo != 128 else (16 * rows, 128)
-        one, two = rng.choice([
-            other, (sbo, lbo), (2 * lbo, sbo // 2), (16 * lbo & MASK_18, sbo), (lbo, 16 * sbo & MASK_18),
-            (16 * other[0] & MASK_18, other[1]), (lbo >> 4, sbo >> 4), (rng.randrange(1, 256) * 16, sbo),
-        ])  # fmt: skip
+        one, two = rng.choice(
+            [
+                other,
+                (sbo, lbo),
+                (2 * lbo, sbo // 2),
+                (16 * lbo & MASK_18, sbo),
+                (lbo, 16 * sbo & MASK_18),
+                (16 * other[0] & MASK_18, other[1]),
+                (lbo >> 4, sbo >> 4),
+                (rng.randrange(1, 256) * 16, sbo),
+            ]
+        )
         given = {
-            "descriptor": hex(0x40 | one >> 4 << 16 | two >> 4 << 32), "operand": operand, "major": "K",
+            "descriptor": hex(0x40 | one >> 4 << 16 | two >> 4 << 32),
+            "operand": operand,
+            "major": "K",
             "instruction": f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16",
             "storage": {"kind": "cute", "layout": layout, "unit": "elements", "base": "0x400"},
-        }  # fmt: skip
+        }
         told = memory.verify_facts(given)
         if told.verdict == "match":
             continue
@@ -358,11 +368,15 @@ def test_no_message_contradicts_its_fix() -> None:
 )
 def test_core_matrices_in_the_other_order_are_named(word: str, operand: str, layout: str) -> None:
     """The strides of a CuTe tile whose other dimension comes first, not bytes that were not shifted."""
-    told = memory.verify_facts({
-        "descriptor": word, "operand": operand, "major": "K",
-        "instruction": "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16",
-        "storage": {"kind": "cute", "layout": layout, "unit": "elements", "base": "0x400"},
-    })  # fmt: skip
+    told = memory.verify_facts(
+        {
+            "descriptor": word,
+            "operand": operand,
+            "major": "K",
+            "instruction": "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16",
+            "storage": {"kind": "cute", "layout": layout, "unit": "elements", "base": "0x400"},
+        }
+    )
     assert [one.code for one in told.diagnoses] == ["atom_order"]
 
 

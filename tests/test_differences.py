@@ -235,9 +235,15 @@ def test_kind_f8f6f4_assembles_for_sm_100a() -> None:
 @pytest.mark.skipif(
     nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both"
 )
-@pytest.mark.parametrize(("shape", "element", "there"),
-[("16, 16, 16", "char", False), ("16, 16, 16", "signed char", True), ("16, 16, 8", "float", False),
-("16, 16, 8", "wmma::precision::tf32", True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "element", "there"),
+    [
+        ("16, 16, 16", "char", False),
+        ("16, 16, 16", "signed char", True),
+        ("16, 16, 8", "float", False),
+        ("16, 16, 8", "wmma::precision::tf32", True),
+    ],
+)
 def test_char_and_float_are_no_element_types(shape: str, element: str, there: bool) -> None:
     source = (
         f"#include <mma.h>\nusing namespace nvcuda;\nstatic_assert(wmma::fragment<wmma::matrix_a, {shape}, {element},"

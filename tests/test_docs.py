@@ -83,8 +83,10 @@ def words_of(line: str) -> list[str] | None:
 
 def test_a_line_that_needs_a_shell_gets_one() -> None:
     assert words_of("lanescope banks 'Sw<3,4,3> o (8,8):(8,1)' --json") == [
-        "banks", "Sw<3,4,3> o (8,8):(8,1)", "--json",
-    ]  # fmt: skip
+        "banks",
+        "Sw<3,4,3> o (8,8):(8,1)",
+        "--json",
+    ]
     for line in (
         "lanescope list | head -1",
         "lanescope cute '1",
@@ -115,9 +117,14 @@ def test_shell_blocks_print_what_they_show(
         done = lanescope(*words) if words else None
         if done is None or filters:
             done = subprocess.run(
-                ["bash", "-c", filters if done else line], input=done and done.stdout, capture_output=True, text=True,
-                check=False, cwd=folder, env=environment,
-            )  # fmt: skip
+                ["bash", "-c", filters if done else line],
+                input=done and done.stdout,
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd=folder,
+                env=environment,
+            )
         status = done.returncode
         assert done.stdout.strip() == expected.strip(), (line, done.stderr)
         assert "Traceback" not in done.stderr

@@ -31,8 +31,9 @@ F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
 def distinct(mn: int, k: int, bits: int = 16) -> Any:
     """Codes of a tile; of 16 bits all different and finite, of 8 in an order that repeats nowhere."""
     if bits >= 16:
-        return (np.arange(mn * k) % 31744).astype(np.uint64).reshape(mn, k) + (0x8000 * (np.arange(mn * k) // 31744)
-               ).astype(np.uint64).reshape(mn, k)  # fmt: skip
+        return (np.arange(mn * k) % 31744).astype(np.uint64).reshape(mn, k) + (
+            0x8000 * (np.arange(mn * k) // 31744)
+        ).astype(np.uint64).reshape(mn, k)
     return np.random.default_rng(mn * k).integers(0, 1 << min(bits, 6), (mn, k)).astype(np.uint64)
 
 
@@ -72,12 +73,16 @@ def looked(
 @pytest.mark.parametrize(
     ("ptx", "k"),
     [
-        ("wgmma.mma_async.m64n64k16.f32.f16.f16", 64), ("wgmma.mma_async.m64n64k16.f32.bf16.bf16", 64),
-        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", 32), ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", 128),
-        ("wgmma.mma_async.m64n64k32.f32.e5m2.e5m2", 128), ("wgmma.mma_async.m64n64k32.s32.s8.s8", 128),
-        ("wgmma.mma_async.m64n64k32.s32.u8.u8", 128), ("wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc", 1024),
+        ("wgmma.mma_async.m64n64k16.f32.f16.f16", 64),
+        ("wgmma.mma_async.m64n64k16.f32.bf16.bf16", 64),
+        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", 32),
+        ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", 128),
+        ("wgmma.mma_async.m64n64k32.f32.e5m2.e5m2", 128),
+        ("wgmma.mma_async.m64n64k32.s32.s8.s8", 128),
+        ("wgmma.mma_async.m64n64k32.s32.u8.u8", 128),
+        ("wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc", 1024),
     ],
-)  # fmt: skip
+)
 def test_every_type_is_read_back(ptx: str, k: int) -> None:
     """A right word reads the numbers that were stored, in every type that a descriptor reads."""
     row = dtype(find(ptx).types["b"])
@@ -101,9 +106,11 @@ def test_numbers_are_those_of_numpy() -> None:
     for ptx, taken in (
         (F16, lambda at: raw[at : at + 2].view("<f2")[0]),
         (F16.replace("f16", "bf16"), lambda at: np.array([0, 0, *raw[at : at + 2]], np.uint8).view("<f4")[0]),
-        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32",
-         lambda at: (raw[at : at + 4].view("<u4") & np.uint32(0xFFFFE000)).view("<f4")[0]),
-    ):  # fmt: skip
+        (
+            "wgmma.mma_async.m64n64k8.f32.tf32.tf32",
+            lambda at: (raw[at : at + 4].view("<u4") & np.uint32(0xFFFFE000)).view("<f4")[0],
+        ),
+    ):
         told = examine(Dump(raw), word, find(ptx))
         for row, k in ((0, 0), (5, 3), (63, 7)):
             at = int(told.address[row, k]) - BASE
@@ -113,14 +120,28 @@ def test_numbers_are_those_of_numpy() -> None:
 # where it lies --------------------------------------------------------------------------------------------------------
 
 STORED = [
-    *({"kind": "canonical", "swizzle": s, "mn": 64, "k": 64, "order": o, "base": BASE + 2048, "major": m}
-      for s in ("none", "32B", "64B", "128B") for o in ("mn", "k") for m in ("K", "MN")),
+    *(
+        {"kind": "canonical", "swizzle": s, "mn": 64, "k": 64, "order": o, "base": BASE + 2048, "major": m}
+        for s in ("none", "32B", "64B", "128B")
+        for o in ("mn", "k")
+        for m in ("K", "MN")
+    ),
     *({"kind": "rows", "inner": i, "pitch_bytes": p, "base": BASE} for i in ("K", "MN") for p in (128, 136, 144, 512)),
     *({"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": s, "base": BASE} for s in ("32B", "64B")),
     {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile", "base": BASE + 384},
-    *({"kind": "atoms", "inner": "K", "width_bytes": w, "outer8_stride": 8 * w, "inner_stride": 64 * w + 1024,
-       "swizzle": s, "base": BASE} for w, s in ((32, "32B"), (64, "64B"), (64, "none"), (16, "none"))),
-]  # fmt: skip
+    *(
+        {
+            "kind": "atoms",
+            "inner": "K",
+            "width_bytes": w,
+            "outer8_stride": 8 * w,
+            "inner_stride": 64 * w + 1024,
+            "swizzle": s,
+            "base": BASE,
+        }
+        for w, s in ((32, "32B"), (64, "64B"), (64, "none"), (16, "none"))
+    ),
+]
 
 
 @pytest.mark.parametrize("spec", STORED, ids=str)
@@ -142,10 +163,14 @@ def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
-@pytest.mark.parametrize(("ptx", "mn", "k"), [
-    ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", 64, 128), ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", 64, 32),
-    ("wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc", 64, 1024),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ptx", "mn", "k"),
+    [
+        ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", 64, 128),
+        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", 64, 32),
+        ("wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc", 64, 1024),
+    ],
+)
 def test_narrow_and_wide_elements_are_found(ptx: str, mn: int, k: int, swizzle: str) -> None:
     row = dtype(find(ptx).types["b"])
     codes = np.random.default_rng(5).integers(0, 1 << min(row.bits, 6), (mn, k)).astype(np.uint64)
@@ -266,10 +291,15 @@ def test_the_expected_tile_is_understood_by_its_type() -> None:
     values = np.arange(128.0).reshape(16, 8)
     bits = encode(values, "bf16").astype(np.uint16)
     for given, taken, told in (
-        (values, "", "values"), (values.astype(np.float32), "", "values"), (values.astype(np.int64), "", "values"),
-        (bits, "", "bits"), (bits.view(np.int16), "", "bits"), (bits.view("<V2"), "", "bits"),
-        (np.asfortranarray(values), "", "values"), (bits.astype(">u2"), "bits", "bits"),
-    ):  # fmt: skip
+        (values, "", "values"),
+        (values.astype(np.float32), "", "values"),
+        (values.astype(np.int64), "", "values"),
+        (bits, "", "bits"),
+        (bits.view(np.int16), "", "bits"),
+        (bits.view("<V2"), "", "bits"),
+        (np.asfortranarray(values), "", "values"),
+        (bits.astype(">u2"), "bits", "bits"),
+    ):
         tile = tile_of(npy(given), "bf16", "b", seen, taken)
         assert tile.taken == told
         np.testing.assert_array_equal(decode(tile.codes, "bf16"), values.T)
@@ -298,28 +328,39 @@ def headed(text: str, version: bytes = b"\x01\x00") -> bytes:
 MADE = tuple(
     ("dump", headed(text, version), "header")
     for text, version in (
-        ("{", b"\x01\x00"), ("{'descr': (), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
+        ("{", b"\x01\x00"),
+        ("{'descr': (), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
         ("{'descr': ('<f4',), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
         ("{'descr': '|V0', 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
         ("{'descr': ('<u2', (2,)), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
         (f"{{'descr': '<f2', 'fortran_order': False, 'shape': ({'9' * 40},)}}", b"\x01\x00"),
         ("{'descr': '<f2', 'fortran_order': False, 'shape': (4,)}", b"\x09\x00"),
     )
-)  # fmt: skip
+)
 WRONG = (
     *MADE,
-    ("dump", b"", "empty"), ("dump", b"x" * (engine.MOST_FILE + 1), "At most"),
-    ("dump", bytes(engine.MOST_DUMP + 8), "At most"), ("dump", npy(F)[:-4], "truncated"),
-    ("dump", npy(F) + b"1234", "longer"), ("dump", npy(F)[:20], "header"),
-    ("dump", npy(np.array([Trap()], object)), "objects"), ("dump", npy(np.zeros(4, "f4,i4")), "objects"),
-    ("dump", npy(F.astype(">f2")), "big-endian"), ("dump", npy(np.asfortranarray(F)), "columns"),
-    ("expected", b"", ".npy"), ("expected", npy(F)[:-4], "truncated"), ("expected", npy(F.T), "transpose"),
-    ("expected", npy(F[:63]), "at least 64"), ("expected", npy(np.zeros(7)), "(m, k)"),
+    ("dump", b"", "empty"),
+    ("dump", b"x" * (engine.MOST_FILE + 1), "At most"),
+    ("dump", bytes(engine.MOST_DUMP + 8), "At most"),
+    ("dump", npy(F)[:-4], "truncated"),
+    ("dump", npy(F) + b"1234", "longer"),
+    ("dump", npy(F)[:20], "header"),
+    ("dump", npy(np.array([Trap()], object)), "objects"),
+    ("dump", npy(np.zeros(4, "f4,i4")), "objects"),
+    ("dump", npy(F.astype(">f2")), "big-endian"),
+    ("dump", npy(np.asfortranarray(F)), "columns"),
+    ("expected", b"", ".npy"),
+    ("expected", npy(F)[:-4], "truncated"),
+    ("expected", npy(F.T), "transpose"),
+    ("expected", npy(F[:63]), "at least 64"),
+    ("expected", npy(np.zeros(7)), "(m, k)"),
     ("expected", npy(np.float16(1)), "one number"),
-    ("expected", npy(np.array([[Trap()]], object)), "objects"), ("expected", npy(F + np.float32(1e6)), "no f16"),
-    ("expected", npy(F.astype("c8")), "numbers"), ("expected", npy(F.astype("V4")), "no codes of f16"),
+    ("expected", npy(np.array([[Trap()]], object)), "objects"),
+    ("expected", npy(F + np.float32(1e6)), "no f16"),
+    ("expected", npy(F.astype("c8")), "numbers"),
+    ("expected", npy(F.astype("V4")), "no codes of f16"),
     ("expected", bytes(engine.MOST_TILE + 1), "At most"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("field", "raw", "says"), WRONG)

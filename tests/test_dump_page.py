@@ -25,8 +25,13 @@ def client() -> Client:
 
 def test_the_api_answers_with_the_repair(client: Client) -> None:
     dump, expected = (base64.b64encode(raw).decode() for raw in files("swizzle"))
-    body = {"dump": dump, "expected": expected, "descriptor": "0x4000004000010042", "instruction": F16,
-            "slice": {"mn": 0, "k": 16}}  # fmt: skip
+    body = {
+        "dump": dump,
+        "expected": expected,
+        "descriptor": "0x4000004000010042",
+        "instruction": F16,
+        "slice": {"mn": 0, "k": 16},
+    }
     told = client.post("/api/v1/dumps/verify", json=body).json()
     assert told["verdict"] == "mismatch" and told["layout_count"] == 1 and told["lies_by"] == "layout"
     assert told["layouts"][0]["storage"]["swizzle"] == "64B"
@@ -65,13 +70,16 @@ def test_the_page_works_with_a_form_alone(client: Client) -> None:
     assert client.get("/dump").status_code == 200
 
 
-@pytest.mark.parametrize(("data", "sent", "says"), [
-    (FORM, {"other": ("x", b"1")}, "There is no file"),
-    (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "The file is empty"),
-    (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "Address of the first byte"),
-    (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "no base64"),
-    (FORM, {"dump": ("x", bytes(64))}, "First k"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "sent", "says"),
+    [
+        (FORM, {"other": ("x", b"1")}, "There is no file"),
+        (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "The file is empty"),
+        (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "Address of the first byte"),
+        (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "no base64"),
+        (FORM, {"dump": ("x", bytes(64))}, "First k"),
+    ],
+)
 def test_a_wrong_form_says_what_is_missing(client: Client, data: Any, sent: Any, says: str) -> None:
     page = client.post("/dump", data=data, files=sent)
     alert = re.search(r'role="alert">(.*?)</p>', page.text, re.S)

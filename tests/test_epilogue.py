@@ -60,9 +60,15 @@ def test_the_loads_bring_every_element_once(case: Any) -> None:
 def test_every_epilogue_is_what_the_figures_of_ptx_give() -> None:
     """Loads of every shape and count over D of every layout: PTX's registers of a lane and column, and D there."""
     compared = 0
-    for m, form, sparse in ((256, "cta_group::2", False), (128, "cta_group::2", False), (128, "cta_group::2", True),
-                            (128, "cta_group::1", False), (64, "ws", False), (64, "cta_group::1", False),
-                            (32, "ws", False)):  # fmt: skip
+    for m, form, sparse in (
+        (256, "cta_group::2", False),
+        (128, "cta_group::2", False),
+        (128, "cta_group::2", True),
+        (128, "cta_group::1", False),
+        (64, "ws", False),
+        (64, "cta_group::1", False),
+        (32, "ws", False),
+    ):
         mma, n = Mma(idesc.kind("f16"), form, sparse, m, 128), 128
         _, organization, _ = ptx.layout(m, form, sparse)
         row, col = np.arange(m // mma.ctas)[:, None], np.arange(n)[None]
@@ -130,11 +136,16 @@ def _host(text: str, made: Epilogue) -> str:
     value = r'"f"\(__uint_as_float\((.+?)\)\)'
     text = re.sub(rf'asm\("cvt[^"]*" : "=r"\((\S+?)\) : {value}, {value}\);', r"\1 = \2 << 16 | \3;", text)
     text = re.sub(rf'asm\("cvt[^"]*" : "=h"\((\S+?)\) : {value}\);', r"\1 = \2;", text)
-    text = re.sub(r'asm volatile\("stmatrix[^"]*"\s*:: "r"\(address\), (.+?) : "memory"\);',
-                  lambda m: f"uint32_t s[] = {{{_names(m[1])}}}; store(address, s, sizeof(s) / 4);", text)  # fmt: skip
-    return re.sub(r'asm volatile\("st\.global[^"]*" :: "l"\(to\), (.+?) : "memory"\);',
-                  lambda m: f"const auto s = std::to_array({{{_names(m[1])}}}); memcpy(to, &s, sizeof s);",
-                  text)  # fmt: skip
+    text = re.sub(
+        r'asm volatile\("stmatrix[^"]*"\s*:: "r"\(address\), (.+?) : "memory"\);',
+        lambda m: f"uint32_t s[] = {{{_names(m[1])}}}; store(address, s, sizeof(s) / 4);",
+        text,
+    )
+    return re.sub(
+        r'asm volatile\("st\.global[^"]*" :: "l"\(to\), (.+?) : "memory"\);',
+        lambda m: f"const auto s = std::to_array({{{_names(m[1])}}}); memcpy(to, &s, sizeof s);",
+        text,
+    )
 
 
 def _names(given: str) -> str:
@@ -205,7 +216,7 @@ def test_the_code_compiles() -> None:
             f'typedef unsigned uint32_t;\n{shared[:cut]}\nextern "C" __global__ void k(unsigned tmem, unsigned shared,'
             " char* global, size_t pitch) {\n  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n"
             f"  {{ {shared[cut:]} }}\n  {{ {whole} }}\n}}\n"
-        )  # fmt: skip
+        )
         ptx, log = nvrtc.compile_ptx(text, "sm_100a")
         assert not log and "tcgen05.ld" in ptx
 

@@ -94,5 +94,8 @@ def test_a_mapping_may_be_spread_into_fields() -> None:
     told = TypeAdapter(Place).json_schema()
     assert set(told["properties"]) == {"name", "lane", "column", "end"} and told["required"] == ["name", "end"]
     assert list(plain(Place(name="d", at={"lane": 1, "column": 2}, end=3)).items()) == [
-        ("name", "d"), ("lane", 1), ("column", 2), ("end", 3)
-    ]  # fmt: skip
+        ("name", "d"),
+        ("lane", 1),
+        ("column", 2),
+        ("end", 3),
+    ]

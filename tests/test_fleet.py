@@ -70,8 +70,9 @@ class Site:
 
     def worker(self, name: str, capabilities: str, program: str = "") -> subprocess.Popen[bytes]:
         """The process of one host's nannies."""
-        return self.begin(sys.executable, "-m", "tests.fleet_worker", self.address, name, capabilities, program,
-                          *self.files)  # fmt: skip
+        return self.begin(
+            sys.executable, "-m", "tests.fleet_worker", self.address, name, capabilities, program, *self.files
+        )
 
     def fleet(self, **more: Any) -> Fleet:
         return Fleet(self.address, Tls(*self.files), **more)
@@ -310,8 +311,10 @@ def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
 def test_the_command_line_asks_the_fleet(fleet: Fleet) -> None:
     done = subprocess.run(
         [*CLI, "gpu", "run", "mma", MMA, "--scheduler", fleet.address, "--architecture", "sm_80"],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and "stand-in of b:1" in done.stdout, done.stderr
 
 
@@ -399,8 +402,22 @@ def signed(folder: Path, name: str, by: str) -> tuple[str, str]:
     """(certificate, key) of a name, signed by an authority of that folder; by itself where it is the authority."""
     key, cert = folder / f"{name}.key", folder / f"{name}.pem"
     own = ["-x509"] if by == name else ["-CA", str(folder / f"{by}.pem"), "-CAkey", str(folder / f"{by}.key"), "-x509"]
-    made = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", *own,
-            "-keyout", str(key), "-out", str(cert)]  # fmt: skip
+    made = [
+        "openssl",
+        "req",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        f"/CN={name}",
+        *own,
+        "-keyout",
+        str(key),
+        "-out",
+        str(cert),
+    ]
     subprocess.run(made, check=True, capture_output=True)
     return str(cert), str(key)
 

@@ -110,12 +110,18 @@ def test_a_connection_that_ends_under_a_question_is_the_schedulers(monkeypatch: 
     assert caught.value.code == "no_scheduler"
 
 
-@pytest.mark.parametrize("told", [
-    {"name": "x", "compute_capability": "nine", "target": "sm_90a"}, {"name": "x", "compute_capability": "9.0"},
-    {"name": "x", "compute_capability": 9, "target": "sm_90a"},
-    {"name": "x", "compute_capability": "9.0", "target": "../x"},
-    [], None, "H100",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"name": "x", "compute_capability": "nine", "target": "sm_90a"},
+        {"name": "x", "compute_capability": "9.0"},
+        {"name": "x", "compute_capability": 9, "target": "sm_90a"},
+        {"name": "x", "compute_capability": "9.0", "target": "../x"},
+        [],
+        None,
+        "H100",
+    ],
+)
 def test_a_worker_that_says_nonsense_of_its_device_is_not_asked(told: Any) -> None:
     post = {"name": "a:0", "host": "a", "program": jobs.program(), "device": told}
     row = {"name": "a:0", "status": "running", "last_seen": 0.0, "lanescope": post}
@@ -156,11 +162,18 @@ def test_a_piece_is_answered_with_that_piece() -> None:
     chains = pieces.Piece("chains", 0, 4)
     assert pieces.checked(chains, "sm_80", {"x": {"ran": 4, "agreed": 3}})
     for one, found in (
-        (piece, {}), (piece, right | {"nop": {"mma": "agrees"}}), (piece, {key: {} for key in right}), (piece, []),
-        (piece, {key: {"mma": 1} for key in right}), (piece, None), (chains, {"x": {"ran": 3, "agreed": 3}}),
-        (chains, {"x": {"ran": 4, "agreed": 5}}), (chains, {"x": {"ran": 4}}), (chains, {"x": 4}),
+        (piece, {}),
+        (piece, right | {"nop": {"mma": "agrees"}}),
+        (piece, {key: {} for key in right}),
+        (piece, []),
+        (piece, {key: {"mma": 1} for key in right}),
+        (piece, None),
+        (chains, {"x": {"ran": 3, "agreed": 3}}),
+        (chains, {"x": {"ran": 4, "agreed": 5}}),
+        (chains, {"x": {"ran": 4}}),
+        (chains, {"x": 4}),
         (chains, {"x": {"ran": 4, "agreed": True}}),
-    ):  # fmt: skip
+    ):
         with pytest.raises(LayoutError, match="a:0 answered something else"):
             pieces.checked(one, "sm_80", found, "a:0")
 
@@ -281,16 +294,26 @@ def test_a_scheduler_that_speaks_otherwise_says_how(tmp_path: Path) -> None:
     async def told(protocol: str, own: tuple[str, ...], ask: Callable[[str], list[str]]) -> list[str]:
         from lanescope.app.hardware.posts import Desk
 
-        desk = await Desk(port=0, host="127.0.0.1", protocol=protocol, security=Tls(*own).security(), dashboard=False,
-                          dashboard_address="127.0.0.1:0")  # fmt: skip
+        desk = await Desk(
+            port=0,
+            host="127.0.0.1",
+            protocol=protocol,
+            security=Tls(*own).security(),
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+        )
         try:
             return await asyncio.to_thread(ask, desk.address)
         finally:
             await desk.close()
 
-    asked = asyncio.run(told("tls", files, lambda at: [
-        silence(at, strangers), silence(at, (ca, *strangers[1:])), silence(at.replace("tls", "tcp"))
-    ]))  # fmt: skip
+    asked = asyncio.run(
+        told(
+            "tls",
+            files,
+            lambda at: [silence(at, strangers), silence(at, (ca, *strangers[1:])), silence(at.replace("tls", "tcp"))],
+        )
+    )
     assert asked[0].startswith("the authority of tls_ca did not sign its certificate")
     assert asked[1] in ("it refuses this side's certificate.", f"{ENDS}.")  # which is met is a race of two threads
     assert asked[2] == f"{ENDS}."
@@ -304,8 +327,10 @@ def test_what_a_command_refuses(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = subprocess.run(
             [*CLI, "gpu", "scheduler", "--port", str(port)],
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert f"No scheduler can listen on tcp://127.0.0.1:{port}: Address already in use." in done.stderr
     for words, told in (

@@ -27,14 +27,18 @@ BASE_32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))
 OTHER = Format(
     "tcgen05",
     (
-        START, LBO, SBO, Field("version", 46, 48, 1, "1 in every word"), BASE_OFFSET,
+        START,
+        LBO,
+        SBO,
+        Field("version", 46, 48, 1, "1 in every word"),
+        BASE_OFFSET,
         Field("lbo_mode", 52, 52, 1, "0 byte offset, 1 address"),
         Field("swizzle", 61, 63, 1, "3 bits"),
     ),
     {mode("none"): 0, BASE_32B: 1, mode("128B"): 2, mode("64B"): 4, mode("32B"): 6},
     "PTX ISA 9.1, 9.7.16.4.1",
     constants={"version": 1},
-)  # fmt: skip
+)
 AMOUNTS = {"start_address": 0x4000, "lbo_bytes": 4096, "sbo_bytes": 1024, "base_offset": 3, "lbo_mode": 1}
 
 

@@ -18,8 +18,26 @@ from lanescope.cxx.formula import DEEPEST, LONGEST, evaluate
 from lanescope.errors import LayoutError
 
 I, J = (part.ravel() for part in np.meshgrid(np.arange(-3, 5), np.arange(6)))
-PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8,
-">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}  # fmt: skip
+PRECEDENCE = {
+    "||": 1,
+    "&&": 2,
+    "|": 3,
+    "^": 4,
+    "&": 5,
+    "==": 6,
+    "!=": 6,
+    "<": 7,
+    ">": 7,
+    "<=": 7,
+    ">=": 7,
+    "<<": 8,
+    ">>": 8,
+    "+": 9,
+    "-": 9,
+    "*": 10,
+    "/": 10,
+    "%": 10,
+}
 WHOLE_ONLY = {"<<", ">>", "&", "|", "^"}
 
 
@@ -41,16 +59,29 @@ def quotient(a: int, b: int) -> int:
 
 
 WHOLE: dict[str, Callable[[Any, Any], Any]] = {
-    "/": quotient, "%": lambda a, b: a - quotient(a, b) * b, "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b,
-    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
-}  # fmt: skip
+    "/": quotient,
+    "%": lambda a, b: a - quotient(a, b) * b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+}
 EITHER: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b, "%": math.fmod,
-    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b), "<": lambda a, b: int(a < b), ">": lambda a,
-    b: int(a > b),
-    "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b), "&&": lambda a, b: int(bool(a and b)),
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "%": math.fmod,
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "<": lambda a, b: int(a < b),
+    ">": lambda a, b: int(a > b),
+    "<=": lambda a, b: int(a <= b),
+    ">=": lambda a, b: int(a >= b),
+    "&&": lambda a, b: int(bool(a and b)),
     "||": lambda a, b: int(bool(a or b)),
-}  # fmt: skip
+}
 
 
 def binary(op: str, left: Made, right: Made) -> Made | None:
@@ -98,9 +129,10 @@ def leaf(number: str) -> Made:
 
 LEAVES = st.one_of(
     st.sampled_from([Made("i", 12, lambda e: e["i"], True), Made("j", 12, lambda e: e["j"], True)]),
-    st.sampled_from(["0", "1", "2", "7", "0x1F", "0b101", "12'0", "2.5", "0.25",
-    ".5"]).map(lambda text: leaf(text) if "'" not in text else Made(text, 12, lambda e: 120, True)),
-)  # fmt: skip
+    st.sampled_from(["0", "1", "2", "7", "0x1F", "0b101", "12'0", "2.5", "0.25", ".5"]).map(
+        lambda text: leaf(text) if "'" not in text else Made(text, 12, lambda e: 120, True)
+    ),
+)
 
 
 def extended(inner: st.SearchStrategy[Made]) -> st.SearchStrategy[Made]:
@@ -134,19 +166,33 @@ def test_values_are_what_c_computes(made: Made) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "a value is missing"), ("i +", "missing at the end"), ("(i", "')' is missing before the end"),
-        ("i j", "'j' follows a complete formula"), ("k", "'k' has no value"),
-        ("i ? 1", "':' is missing"), ("abs i", "'(' is missing"), ("abs(i, j)", "abs takes 1, not 2"),
-        ("min(i)", "min takes 2, not 1"), ("i $ 2", "'$ 2' has no meaning here"),
-        ("~2.5", "~ takes integers"), ("2.5 & 1", "& takes integers"), ("1.0 << 2", "<< takes integers"),
-        ("1 << 53", "<< shifts by 0 to 52"), ("1 << i", "<< shifts by 0 to 52"),
-        ("1 / i", "divided by zero"), ("i % j", "divided by zero"), ("1 / 0.0", "divided by zero"),
-        ("9007199254740992", "2^53 or more"), ("9007199254740991 + 1", "2^53 or more"),
-        ("* 2", "'*' stands where a value is expected"), ("1e400", "a value is too large"),
+        ("", "a value is missing"),
+        ("i +", "missing at the end"),
+        ("(i", "')' is missing before the end"),
+        ("i j", "'j' follows a complete formula"),
+        ("k", "'k' has no value"),
+        ("i ? 1", "':' is missing"),
+        ("abs i", "'(' is missing"),
+        ("abs(i, j)", "abs takes 1, not 2"),
+        ("min(i)", "min takes 2, not 1"),
+        ("i $ 2", "'$ 2' has no meaning here"),
+        ("~2.5", "~ takes integers"),
+        ("2.5 & 1", "& takes integers"),
+        ("1.0 << 2", "<< takes integers"),
+        ("1 << 53", "<< shifts by 0 to 52"),
+        ("1 << i", "<< shifts by 0 to 52"),
+        ("1 / i", "divided by zero"),
+        ("i % j", "divided by zero"),
+        ("1 / 0.0", "divided by zero"),
+        ("9007199254740992", "2^53 or more"),
+        ("9007199254740991 + 1", "2^53 or more"),
+        ("* 2", "'*' stands where a value is expected"),
+        ("1e400", "a value is too large"),
         ("-" * 33 + "i", f"more than {DEEPEST} signs"),
-        ("(" * 32 + "i" + ")" * 32, f"nested deeper than {DEEPEST}"), ("max(1, 2", "')' is missing"),
+        ("(" * 32 + "i" + ")" * 32, f"nested deeper than {DEEPEST}"),
+        ("max(1, 2", "')' is missing"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_formula(text: str, says: str) -> None:
     with pytest.raises(LayoutError) as caught:
         evaluate(text, {"i": I, "j": J}, "data.a")

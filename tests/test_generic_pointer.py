@@ -18,9 +18,12 @@ from tests.test_tma_loads import kernel
 POINTERS = st.tuples(st.sampled_from(("or", "add")), st.integers(0x70, 0x7F), st.integers(0, 0xFFFF))
 BASES = st.integers(1, 150)
 READ_BY = (
-    ("m64n64k16.f32.f16.f16", 16), ("m64n256k16.f32.bf16.bf16", 16), ("m64n8k16.f32.f16.f16", 16),
-    ("m64n128k32.f32.e4m3.e4m3", 8), ("m64n64k8.f32.tf32.tf32", 32),
-)  # fmt: skip
+    ("m64n64k16.f32.f16.f16", 16),
+    ("m64n256k16.f32.bf16.bf16", 16),
+    ("m64n8k16.f32.f16.f16", 16),
+    ("m64n128k32.f32.e4m3.e4m3", 8),
+    ("m64n64k8.f32.tf32.tf32", 32),
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -44,8 +47,16 @@ def test_a_pointer_that_reaches_into_the_strides_is_called_one(
     right = tile.descriptor(0, at, seen.k)
     rest = (top << 40 | middle << 24) >> 4  # of the address, above what the field of the start has
     word = right.word | rest if how == "or" else right.word + rest & (1 << 64) - 1
-    spec = {"kind": "canonical", "element_bits": bits, "major": major, "swizzle": mode.name, "mn": tile.mn, "k": tile.k,
-            "order": order, "base": tile.base}  # fmt: skip
+    spec = {
+        "kind": "canonical",
+        "element_bits": bits,
+        "major": major,
+        "swizzle": mode.name,
+        "mn": tile.mn,
+        "k": tile.k,
+        "order": order,
+        "base": tile.base,
+    }
     verdict = verify(Descriptor(word), seen, storage(spec, bits, major), mn=0, k=at)
     assert verdict.match or verdict.diagnoses[0].code == "generic_pointer"
 

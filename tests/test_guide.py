@@ -57,17 +57,24 @@ def test_amounts_stand_beside_their_promises() -> None:
         told.setdefault(kind, {}).update(zip(chart["names"], zip(seen, marks, strict=True), strict=True))
     assert told == {
         "Time": {
-            "lanescope --help": (203, 300), "API, warm: operand d": (0.41, 2), "frames while wheel": (16.7, 17),
-            "frames while wheel, p95": (17.2, 34), "p99 of a route, before and while a job hangs": (2.1, None),
-            "p99 of a route, before and while a job hangs (2)": (2.22, None), "hostile: the slowest": (900, 5000),
-            "hostile: the longest wait": (44, 100), "export": (66_000, 180_000),
+            "lanescope --help": (203, 300),
+            "API, warm: operand d": (0.41, 2),
+            "frames while wheel": (16.7, 17),
+            "frames while wheel, p95": (17.2, 34),
+            "p99 of a route, before and while a job hangs": (2.1, None),
+            "p99 of a route, before and while a job hangs (2)": (2.22, None),
+            "hostile: the slowest": (900, 5000),
+            "hostile: the longest wait": (44, 100),
+            "export": (66_000, 180_000),
         },
         "Requests per second": {"page, 50 connections: home": (1240, 1000)},
         "Size": {
-            "bytes of a first visit: home": (61, 150), "API, warm: operand d": (12.345, None),
-            "hostile: memory": (286_000, 300_000), "export": (141_000, 150_000),
+            "bytes of a first visit: home": (61, 150),
+            "API, warm: operand d": (12.345, None),
+            "hostile: memory": (286_000, 300_000),
+            "export": (141_000, 150_000),
         },
-    }  # fmt: skip
+    }
     assert made["Time"]["log"] and "more is better" in made["Requests per second"]["title"]
 
 
@@ -246,10 +253,12 @@ def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> 
     word = tile.descriptor()
     one_atom = 8 * m.chunks if major == "MN" else 8
     far = {
-        "from one 16-byte chunk of K to the next": (0, 8), "from 8 rows of M or N to the next 8": (8, 0),
+        "from one 16-byte chunk of K to the next": (0, 8),
+        "from 8 rows of M or N to the next 8": (8, 0),
         "from 8 of K to the next 8": (0, 8),
-        "from 8 of M or N to the next 8": (8, 0), "from one atom of M or N to the next": (one_atom, 0),
-    }  # fmt: skip
+        "from 8 of M or N to the next 8": (8, 0),
+        "from one atom of M or N to the next": (one_atom, 0),
+    }
     for name, cell, stride in (("lbo", row[2], word.lbo_bytes), ("sbo", row[3], word.sbo_bytes)):
         leads, _, unless = cell.partition("; not read when M or N is ")
         few = {"": 0, "8": 8, "one atom wide": one_atom}[unless]
@@ -274,16 +283,24 @@ def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
         "hex digits with or without `0x`": (f"{word:x}", hex(word)),
         "`0b` and binary digits": (bin(word),),
         "`0d` and decimal digits": (f"0d{word}",),
-        "`_`, `'` or blanks between digits, and C's suffixes": (f"{word:_x}", f"0x{hi:08x}'{lo:08x}",
-        f"0x{hi:08x} {lo:08x}", f"{word:#x}ull"),
+        "`_`, `'` or blanks between digits, and C's suffixes": (
+            f"{word:_x}",
+            f"0x{hi:08x}'{lo:08x}",
+            f"0x{hi:08x} {lo:08x}",
+            f"{word:#x}ull",
+        ),
         "`hi:lo` or `{lo, hi}`": (f"{hi:08x}:{lo:08x}", f"{{0x{lo:x}, 0x{hi:x}}}"),
-        "a constant C++ expression or declaration": ("(uint64_t)1 << 62 | 64ull << 32 | 1 << 16 | 0x100",
-        f"constexpr uint64_t d = {word}ull;"),
-        "`desc.bitfield.stride_byte_offset_ = 64;`": ("d.bitfield.stride_byte_offset_ = 64; d.bitfield.start_address_ "
-                                                      "= 256; d.bitfield.leading_byte_offset_ = 1; "
-                                                      "d.bitfield.layout_type_ = 1;",),
+        "a constant C++ expression or declaration": (
+            "(uint64_t)1 << 62 | 64ull << 32 | 1 << 16 | 0x100",
+            f"constexpr uint64_t d = {word}ull;",
+        ),
+        "`desc.bitfield.stride_byte_offset_ = 64;`": (
+            "d.bitfield.stride_byte_offset_ = 64; d.bitfield.start_address_ "
+            "= 256; d.bitfield.leading_byte_offset_ = 1; "
+            "d.bitfield.layout_type_ = 1;",
+        ),
         "a function with declarations and one `return`": (f"uint64_t f() {{ uint64_t d = {word}ull; return d; }}",),
-    }  # fmt: skip
+    }
     for said, spellings in bullets.items():
         assert said in text, said
         for spelled in spellings:

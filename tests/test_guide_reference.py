@@ -48,10 +48,12 @@ def test_the_table_of_ldm_is_the_rules() -> None:
     lines = cells(guide_reference.part("memory", ""))
     for f in wmma.fragments():
         (line,) = (
-            line for line in lines
-            if f"`{f.element_cpp}`" in line[0] and line[2] == f"{wmma.fragment_bytes(f.operand)} B"
+            line
+            for line in lines
+            if f"`{f.element_cpp}`" in line[0]
+            and line[2] == f"{wmma.fragment_bytes(f.operand)} B"
             and ("C and D" in line[1]) == (f.use == "accumulator")
-        )  # fmt: skip
+        )
         cpp, asked = wmma.requirements(f.operand)
         assert f.instruction.shape in line[1] and line[3:5] == [str(cpp.ldm_elements), str(asked.ldm_elements)]
         assert int(line[5].split()[0]) == wmma.both(f.operand).ldm_elements

@@ -11,10 +11,16 @@ from lanescope.reader import columns
 from tests.client import Client
 
 
-@pytest.mark.parametrize("expression", [
-    "logical_product(65536:0, 65536:1)", "blocked_product(65536:0, 65536:1)", "logical_divide(65536:1, 65536:65536)",
-    "complement(65536:1, 2147418112)", "composition(Sw<2,0,3> o 1:0, 0)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "logical_product(65536:0, 65536:1)",
+        "blocked_product(65536:0, 65536:1)",
+        "logical_divide(65536:1, 65536:65536)",
+        "complement(65536:1, 2147418112)",
+        "composition(Sw<2,0,3> o 1:0, 0)",
+    ],
+)
 def test_a_result_too_large_to_draw_is_not_drawn(client: Client, expression: str) -> None:
     """Gigabytes, once: the operands are bounded, the result of a product is not."""
     answer = client.get("/cute", params={"expression": expression})
@@ -27,10 +33,13 @@ def test_a_layout_where_sizes_are_due_is_refused(client: Client, expression: str
     assert answer.status_code == 422 and re.search("not sizes|not an order of modes", answer.json()["error"]["message"])
 
 
-@pytest.mark.parametrize("query", [
-    {"d_at": "400", "n": "256", "look": "512"},
-    {"d_at": "400", "n": "256", "access": "tcgen05.ld.32x32b.x32", "at": "0:510"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"d_at": "400", "n": "256", "look": "512"},
+        {"d_at": "400", "n": "256", "access": "tcgen05.ld.32x32b.x32", "at": "0:510"},
+    ],
+)
 def test_beyond_the_columns_of_tensor_memory(client: Client, query: dict[str, str]) -> None:
     assert client.get("/tmem", params=query).status_code == 200
 

@@ -180,8 +180,11 @@ def test_the_statements_compile() -> None:
         'extern "C" __global__ void k(unsigned d_tmem, unsigned long long a_desc, unsigned long long b_desc,'
         " unsigned accumulate, unsigned metadata_tmem, unsigned scale_a_tmem, unsigned scale_b_tmem) {\n"
     )
-    body = "\n".join(f"{{ {code.constant(made)}\n{code.statement(made, form)} }}" for made, form in _legal()
-                     if form != "cta_group::2")  # fmt: skip
+    body = "\n".join(
+        f"{{ {code.constant(made)}\n{code.statement(made, form)} }}"
+        for made, form in _legal()
+        if form != "cta_group::2"
+    )
     ptx, log = nvrtc.compile_ptx(f"typedef unsigned uint32_t;\n{head}{body}\n}}\n", "sm_100a")
     assert not log and ptx.count("tcgen05.mma") == len([1 for _, form in _legal() if form != "cta_group::2"])
 
@@ -264,10 +267,11 @@ def test_what_is_illegal_has_a_name() -> None:
 def test_what_is_open_says_so() -> None:
     """A page that shows something open has the word in it."""
     wishes: list[tuple[str, dict[str, object]]] = [
-        ("mxf4", {"m": 128, "n": 64, "k": 96}), ("mxf4", {"m": 256, "n": 64, "k": 96, "sfa_id": 1}),
+        ("mxf4", {"m": 128, "n": 64, "k": 96}),
+        ("mxf4", {"m": 256, "n": 64, "k": 96, "sfa_id": 1}),
         ("f16", {"m": 128, "n": 64, "sparse": 1, "sparsity_selector": 2}),
         ("f16", {"m": 128, "n": 64, "b": "bf16", "d": "f32"}),
-    ]  # fmt: skip
+    ]
     client = Client(create_app())
     for kind, wish in wishes:
         made = encode(idesc.kind(kind), wish)
@@ -299,10 +303,14 @@ def test_a_wish_is_refused_by_its_field(wish: dict[str, object], field: str, say
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("0x0", 0), ("0xffffffff", 0xFFFFFFFF), ("4294967295", 0xFFFFFFFF), ("136315024", 0x08200090),
-        ("0x08400490", 0x08400490), (1 << 31, 1 << 31),
+        ("0x0", 0),
+        ("0xffffffff", 0xFFFFFFFF),
+        ("4294967295", 0xFFFFFFFF),
+        ("136315024", 0x08200090),
+        ("0x08400490", 0x08400490),
+        (1 << 31, 1 << 31),
     ],
-)  # fmt: skip
+)
 def test_a_word_of_32_bits_is_read_in_hex_and_decimal(text: object, word: int) -> None:
     assert idesc.read(text) == word
 
@@ -344,16 +352,20 @@ def test_masks_are_ptxs_examples(start: int, first: int, skip: int, use: int, pr
 
 
 def test_the_samples_of_masks_are_those() -> None:
-    kept = {(m["start_count"], m["first_span"], m["skip_span"], m["use_span"], m["mask_msb_first"])
-            for m in GOLDEN["zero_column_masks"]}  # fmt: skip
+    kept = {
+        (m["start_count"], m["first_span"], m["skip_span"], m["use_span"], m["mask_msb_first"])
+        for m in GOLDEN["zero_column_masks"]
+    }
     assert kept == set(oracle.MASKS)
 
 
 def test_sub_masks_stand_side_by_side() -> None:
     mask = zeromask.encode({"non_zero_mask": 1, "skip_span": 1, "use_span": 2, "first_span_1": 1, "start_count_3": 1})
     bits = mask.bits(32, 64)
-    assert bits == [bit for part in range(4) for bit in mask.sub_mask(part, 16)] and len(set(map(tuple, [bits[:16],
-        bits[16:32], bits[48:]]))) == 3  # fmt: skip
+    assert (
+        bits == [bit for part in range(4) for bit in mask.sub_mask(part, 16)]
+        and len(set(map(tuple, [bits[:16], bits[16:32], bits[48:]]))) == 3
+    )
     assert mask.columns(128, 64) == [n for n in range(64) if n % 5 >= 3]
     assert ZeroMask(33 << 56).problems(128) == ["The shift is 33; with M = 128 it is at most 32."]
     assert ZeroMask(17 << 56).problems(64) == [] and ZeroMask(17 << 56).problems(32)
@@ -364,9 +376,10 @@ def test_sub_masks_stand_side_by_side() -> None:
 
 
 def test_the_api(client: Client) -> None:
-    made = client.post("/api/v1/instruction-descriptors/encode",
-                       json={"kind": "f16", "m": 128, "n": 256, "a": "bf16", "b": "bf16", "d": "f32",
-                             "transpose_b": True}).json()  # fmt: skip
+    made = client.post(
+        "/api/v1/instruction-descriptors/encode",
+        json={"kind": "f16", "m": 128, "n": 256, "a": "bf16", "b": "bf16", "d": "f32", "transpose_b": True},
+    ).json()
     assert made["word"] == "0x08410490" and made["legal"] and made["fields"][0]["name"] == "sparsity_selector"
     again = client.get(f"/api/v1/instruction-descriptors/{made['word']}?kind=f16").json()
     assert again == made and {"name": "transpose_b", "says": "MN-major"}.items() <= again["fields"][9].items()

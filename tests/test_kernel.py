@@ -29,8 +29,12 @@ WORKED = dict(
 CASES = [
     *((F16, a, b, "") for a, b in WORKED.values()),
     *((F16, *given) for given in scripts.CHOSEN[4:]),
-    ("wgmma.mma_async.m64n24k16.f16.f16.f16", "major=MN,order=k,mn=128,first=64,k=32",
-    "major=MN,swizzle=32B,base=8320,scale=-1", ""),
+    (
+        "wgmma.mma_async.m64n24k16.f16.f16.f16",
+        "major=MN,order=k,mn=128,first=64,k=32",
+        "major=MN,swizzle=32B,base=8320,scale=-1",
+        "",
+    ),
     ("wgmma.mma_async.m64n8k8.f32.tf32.tf32", "from=registers", "swizzle=128B", "scale=0"),
     ("wgmma.mma_async.m64n16k32.f16.e4m3.e5m2", "swizzle=32B", "swizzle=128B", ""),
     ("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "", "swizzle=64B", ""),
@@ -39,10 +43,18 @@ CASES = [
     ("wgmma.mma_async.sp.m64n8k64.s32.s8.u8", "", "swizzle=32B", ""),
     ("wgmma.mma_async.sp.m64n8k32.f32.bf16.bf16", "major=MN,swizzle=64B", "major=MN", ""),
     # b1 and a sparse A in lines and panels
-    ("wgmma.mma_async.m64n16k256.s32.b1.b1.and.popc", "kind=rows,pitch_bytes=64,swizzle=64B",
-    "kind=atoms,width_bytes=16,outer8_stride=128,inner_stride=256,k=512", ""),
-    ("wgmma.mma_async.sp.m64n8k32.f32.bf16.bf16", "kind=rows,pitch_bytes=64,swizzle=64B,swizzle_by=tile,base=128",
-    "kind=atoms,width_bytes=128,outer8_stride=1024,inner_stride=1024,swizzle=128B,k=64", ""),
+    (
+        "wgmma.mma_async.m64n16k256.s32.b1.b1.and.popc",
+        "kind=rows,pitch_bytes=64,swizzle=64B",
+        "kind=atoms,width_bytes=16,outer8_stride=128,inner_stride=256,k=512",
+        "",
+    ),
+    (
+        "wgmma.mma_async.sp.m64n8k32.f32.bf16.bf16",
+        "kind=rows,pitch_bytes=64,swizzle=64B,swizzle_by=tile,base=128",
+        "kind=atoms,width_bytes=128,outer8_stride=1024,inner_stride=1024,swizzle=128B,k=64",
+        "",
+    ),
     ("mma.m16n8k16.row.col.f32.f16.f16.f32", "swizzle=128B,pitch_bytes=128", "major=MN", ""),
     ("mma.m16n8k16.row.col.f32.f16.f16.f32", "load=elements,major=MN", "load=elements,swizzle=32B", ""),
     ("mma.m8n8k16.row.col.s32.s8.u8.s32", "", "", ""),
@@ -56,13 +68,17 @@ CASES = [
     ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", "selector=1", "major=MN", ""),
     ("mma.sp::ordered_metadata.m16n8k8.row.col.f32.tf32.tf32.f32", "selector=3", "", ""),
     ("mma.sp::ordered_metadata.m16n8k64.row.col.s32.s4.s4.s32", "selector=1", "", ""),
-    ("mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "thread_id=1",
-    "thread_id=3", ""),
+    (
+        "mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        "thread_id=1",
+        "thread_id=3",
+        "",
+    ),
     ("mma.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e4m3.f32.ue8m0", "byte_id=2", "thread_id=2", ""),
     ("wmma.mma.row.col.m16n16k16.f32.f16", "ldm=24" * 0, "ldm=32", "layout=col,ldm=32"),
     ("wmma.mma.col.row.m32n8k16.s32.u8.u8.s32", "", "", ""),
     ("wmma.mma.row.col.m8n8k32.s32.s4.s4.s32", "", "", "layout=col"),
-]  # fmt: skip
+]
 
 
 def made(case: tuple[str, str, str, str]) -> Plan:

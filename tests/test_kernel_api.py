@@ -73,9 +73,13 @@ def test_the_form_leads_to_the_plain_address(client: Client) -> None:
 
 
 def test_every_page_that_multiplies_leads_to_its_program(client: Client) -> None:
-    for name, has in ((PTX, True), ("mma.m16n8k16.row.col.f32.f16.f16.f32", True),
-    ("wmma.mma.row.col.m16n16k16.f32.f16", True), ("wmma.load.a.row.m16n16k16.f16", False),
-    ("movmatrix.m8n8.trans.b16", False)):  # fmt: skip
+    for name, has in (
+        (PTX, True),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", True),
+        ("wmma.mma.row.col.m16n16k16.f32.f16", True),
+        ("wmma.load.a.row.m16n16k16.f16", False),
+        ("movmatrix.m8n8.trans.b16", False),
+    ):
         assert ("/kernel/" in client.get(f"/i/{name}").text) is has
     for example in examples.EXAMPLES:
         link = re.search(r'href="(/kernel/[^"]*)"', client.get(f"/guide/{example.slug}").text)

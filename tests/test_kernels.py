@@ -18,101 +18,152 @@ KERNELS = Path(__file__).parent / "kernels"
 SHARED = '#include "accumulators.h"\n'
 # file → (reads of one round of its loops, mistakes as (what stands there, what is written instead))
 TABLE: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
-    "one_stage": (8, (
-        ("encode((uint64_t)1024) << 32", "encode((uint64_t)64) << 32"),  # half of the rows' distance in elements
-        ("1llu << 62", "2llu << 62"),  # the 64B swizzle
-        ("1llu << 62", "3llu << 62"),  # the tensor map's code of 128B
-        ("&sA[2 * 16], &sB[2 * 16]", "&sA[2 * 16], &sB[2 * 32]"),
-        ("SWIZZLE_128B", "SWIZZLE_64B"),
-        ("<1, 0, 0>(d, &sA[16]", "<1, 0, 1>(d, &sA[16]"),  # B of one step transposed
-    )),
-    "ring_of_stages": (24, (
-        ("stage * BN * BK + k * 16", "stage * BN * BK + k * 32"),
-        ("(uint64_t)(1024 >> 4) << 32", "(uint64_t)1024 << 32"),  # SBO is not shifted
-        ("(smem_u32(tile) & 0x3FFFF) >> 4", "(smem_u32(tile) & 0x3FFFF)"),
-        ("&s.B[stage * BN * BK + k * 16]", "&s.B[stage * BM * BK + k * 16]"),  # A's stride between stages
-        ("box[2] = {64, box_rows}", "box[2] = {32, box_rows}"),
-    )),
-    "gmma_descriptor": (8, (
-        ("LayoutType::B128", "LayoutType::B64"),
-        ("8 * 64 * sizeof(half_t) >> 4", "8 * 64 >> 4"),  # elements, not bytes
-        ("desc_b.desc_ + k * 2", "desc_b.desc_ + k * 32"),
-        ("cast_smem_ptr_to_uint(tile) >> 4", "cast_smem_ptr_to_uint(tile)"),
-        ("stride_byte_offset_ = 8", "leading_byte_offset_ = 8"),
-    )),
-    "fp8_class_of_instruction": (16, (
-        ("smem_b[s] + k * WGMMA::K, 1)", "smem_b[s] + k * WGMMA::K / 2, 1)"),
-        ("stride_byte_offset = 1024", "stride_byte_offset = 512"),
-        ("smem_a[s] + k * WGMMA::K, 1)", "smem_a[s] + k * WGMMA::K, 2)"),
-        ("M = 64, N = 64, K = 32", "M = 64, N = 64, K = 16"),  # the step of bf16
-        ("CU_TENSOR_MAP_SWIZZLE_128B", "CU_TENSOR_MAP_SWIZZLE_NONE"),
-    )),
-    "tile_types": (16, (
-        ("(chunk / 4) * ST::rows * 128", "(chunk / 4) * 128"),  # the next row instead of the next panel
-        ("(chunk % 4) * 32 + (chunk / 4) * ST::rows * 128", "chunk * 32"),
-        ("(1llu << 62)", "(1llu << 61)"),
-        ("matrix_descriptor_encode((uint64_t)1024) << 32", "matrix_descriptor_encode((uint64_t)2048) << 32"),
-    )),
-    "narrow_swizzle": (4, (
-        ("B128 = 1, B64 = 2", "B128 = 2, B64 = 1"),
-        ("&Bs[0][k], 8 * BK * sizeof(half)", "&Bs[0][k], 8 * BK"),
-        ("&As[0][k]", "&As[k][0]"),
-        ("SWIZZLE_64B", "SWIZZLE_128B"),
-    )),
-    "attention": (12, (
-        ("k + i * 16, 16, 1024", "k + i * 16 * kHeadDim, 16, 1024"),  # V's step for K
-        ("v + i * 16 * kHeadDim, 1024, 1024", "v + i * 16, 1024, 1024"),
-        ("%36, 1, 1, 1, 1;", "%36, 1, 1, 1, 0;"),  # V is not transposed
-        ("v + i * 16 * kHeadDim, 1024, 1024", "v + i * 16 * kHeadDim, 1024, 512"),
-    )),
-    "two_consumers": (8, (
-        ("a += 2, b += 2", "a += 2, b += 4"),
-        ("group * 64 * BK * sizeof(bf16)", "group * 64 * BK"),  # half a tile further
-        ("uint64_t(1024 >> 4) << 32", "uint64_t(512 >> 4) << 32"),
-    )),
-    "mn_major_b": (4, (
-        ("wgmma<1>(d", "wgmma<0>(d"),
-        ("b + k * 16 * PANEL * sizeof(T)", "b + k * 32"),  # a K-major step
-        ("lbo = TILE_K * PANEL * sizeof(T), sbo = 8 * PANEL * sizeof(T)",
-         "sbo = TILE_K * PANEL * sizeof(T), lbo = 8 * PANEL * sizeof(T)"),
-        ("uint64_t(512 >> 4) << 32", "uint64_t(1024 >> 4) << 32"),
-    )),
-    "words_in_ptx": (8, (
-        ("mov.u32 hi, 0x40000040", "mov.u32 hi, 0x80000040"),
-        ("mov.u32 hi, 0x40000040", "mov.u32 hi, 0x40000400"),
-        ("shr.u32 lo, lo, 4", "shr.u32 lo, lo, 3"),
-        ("advance(desc_b, k * 32)", "advance(desc_b, k * 64)"),
-        ("shr.u64 by, by, 4; ", ""),
-    )),
-    "tf32_short_rows": (8, (
-        ("k_major_descriptor<128>(b_tile + k)", "k_major_descriptor<64>(b_tile + k)"),
-        ("8 * kSwizzleBytes / 16", "kSwizzleBytes / 16"),
-        ("k < kTileK; k += 8", "k < kTileK; k += 16"),  # every other step is left out
-    )),
-    "halves_of_a_word": (24, (
-        ("lower_w + 2 * k", "lower_w + 4 * k"),
-        ("1u << 30 | 1024 / 16", "1u << 31 | 1024 / 16"),
-        ("1u << 30 | 1024 / 16", "1u << 30 | 1024"),
-        ("w = x + kRowsA * kDepth * sizeof(bf16)", "w = x + kRowsA * kDepth"),  # B begins in the midst of A
-    )),
-    "wide_depth": (48, (
-        ("k / 64 * kPanelBytes + k % 64 * 2", "k * 2"),
-        ("kPanelBytes = kRows * 128", "kPanelBytes = 64 * 128"),  # A's panel for B
-        ("1024 / 16 | 1u << 30", "1024 / 16 | 1u << 29"),
-    )),
-    "chosen_kernel": (12, (
-        ("a + kStep * 32, 1024", "a + kStep * 16, 1024"),
-        ("b + kStep * 32, 1024", "b + kStep * 32, 2048"),
-        ("(uint64_t)(stride_bytes >> 4) << 32", "(uint64_t)(stride_bytes >> 4) << 30"),
-        ("part * 64 * 128", "part * 64 * 64"),
-    )),
-}  # fmt: skip
+    "one_stage": (
+        8,
+        (
+            ("encode((uint64_t)1024) << 32", "encode((uint64_t)64) << 32"),  # half of the rows' distance in elements
+            ("1llu << 62", "2llu << 62"),  # the 64B swizzle
+            ("1llu << 62", "3llu << 62"),  # the tensor map's code of 128B
+            ("&sA[2 * 16], &sB[2 * 16]", "&sA[2 * 16], &sB[2 * 32]"),
+            ("SWIZZLE_128B", "SWIZZLE_64B"),
+            ("<1, 0, 0>(d, &sA[16]", "<1, 0, 1>(d, &sA[16]"),  # B of one step transposed
+        ),
+    ),
+    "ring_of_stages": (
+        24,
+        (
+            ("stage * BN * BK + k * 16", "stage * BN * BK + k * 32"),
+            ("(uint64_t)(1024 >> 4) << 32", "(uint64_t)1024 << 32"),  # SBO is not shifted
+            ("(smem_u32(tile) & 0x3FFFF) >> 4", "(smem_u32(tile) & 0x3FFFF)"),
+            ("&s.B[stage * BN * BK + k * 16]", "&s.B[stage * BM * BK + k * 16]"),  # A's stride between stages
+            ("box[2] = {64, box_rows}", "box[2] = {32, box_rows}"),
+        ),
+    ),
+    "gmma_descriptor": (
+        8,
+        (
+            ("LayoutType::B128", "LayoutType::B64"),
+            ("8 * 64 * sizeof(half_t) >> 4", "8 * 64 >> 4"),  # elements, not bytes
+            ("desc_b.desc_ + k * 2", "desc_b.desc_ + k * 32"),
+            ("cast_smem_ptr_to_uint(tile) >> 4", "cast_smem_ptr_to_uint(tile)"),
+            ("stride_byte_offset_ = 8", "leading_byte_offset_ = 8"),
+        ),
+    ),
+    "fp8_class_of_instruction": (
+        16,
+        (
+            ("smem_b[s] + k * WGMMA::K, 1)", "smem_b[s] + k * WGMMA::K / 2, 1)"),
+            ("stride_byte_offset = 1024", "stride_byte_offset = 512"),
+            ("smem_a[s] + k * WGMMA::K, 1)", "smem_a[s] + k * WGMMA::K, 2)"),
+            ("M = 64, N = 64, K = 32", "M = 64, N = 64, K = 16"),  # the step of bf16
+            ("CU_TENSOR_MAP_SWIZZLE_128B", "CU_TENSOR_MAP_SWIZZLE_NONE"),
+        ),
+    ),
+    "tile_types": (
+        16,
+        (
+            ("(chunk / 4) * ST::rows * 128", "(chunk / 4) * 128"),  # the next row instead of the next panel
+            ("(chunk % 4) * 32 + (chunk / 4) * ST::rows * 128", "chunk * 32"),
+            ("(1llu << 62)", "(1llu << 61)"),
+            ("matrix_descriptor_encode((uint64_t)1024) << 32", "matrix_descriptor_encode((uint64_t)2048) << 32"),
+        ),
+    ),
+    "narrow_swizzle": (
+        4,
+        (
+            ("B128 = 1, B64 = 2", "B128 = 2, B64 = 1"),
+            ("&Bs[0][k], 8 * BK * sizeof(half)", "&Bs[0][k], 8 * BK"),
+            ("&As[0][k]", "&As[k][0]"),
+            ("SWIZZLE_64B", "SWIZZLE_128B"),
+        ),
+    ),
+    "attention": (
+        12,
+        (
+            ("k + i * 16, 16, 1024", "k + i * 16 * kHeadDim, 16, 1024"),  # V's step for K
+            ("v + i * 16 * kHeadDim, 1024, 1024", "v + i * 16, 1024, 1024"),
+            ("%36, 1, 1, 1, 1;", "%36, 1, 1, 1, 0;"),  # V is not transposed
+            ("v + i * 16 * kHeadDim, 1024, 1024", "v + i * 16 * kHeadDim, 1024, 512"),
+        ),
+    ),
+    "two_consumers": (
+        8,
+        (
+            ("a += 2, b += 2", "a += 2, b += 4"),
+            ("group * 64 * BK * sizeof(bf16)", "group * 64 * BK"),  # half a tile further
+            ("uint64_t(1024 >> 4) << 32", "uint64_t(512 >> 4) << 32"),
+        ),
+    ),
+    "mn_major_b": (
+        4,
+        (
+            ("wgmma<1>(d", "wgmma<0>(d"),
+            ("b + k * 16 * PANEL * sizeof(T)", "b + k * 32"),  # a K-major step
+            (
+                "lbo = TILE_K * PANEL * sizeof(T), sbo = 8 * PANEL * sizeof(T)",
+                "sbo = TILE_K * PANEL * sizeof(T), lbo = 8 * PANEL * sizeof(T)",
+            ),
+            ("uint64_t(512 >> 4) << 32", "uint64_t(1024 >> 4) << 32"),
+        ),
+    ),
+    "words_in_ptx": (
+        8,
+        (
+            ("mov.u32 hi, 0x40000040", "mov.u32 hi, 0x80000040"),
+            ("mov.u32 hi, 0x40000040", "mov.u32 hi, 0x40000400"),
+            ("shr.u32 lo, lo, 4", "shr.u32 lo, lo, 3"),
+            ("advance(desc_b, k * 32)", "advance(desc_b, k * 64)"),
+            ("shr.u64 by, by, 4; ", ""),
+        ),
+    ),
+    "tf32_short_rows": (
+        8,
+        (
+            ("k_major_descriptor<128>(b_tile + k)", "k_major_descriptor<64>(b_tile + k)"),
+            ("8 * kSwizzleBytes / 16", "kSwizzleBytes / 16"),
+            ("k < kTileK; k += 8", "k < kTileK; k += 16"),  # every other step is left out
+        ),
+    ),
+    "halves_of_a_word": (
+        24,
+        (
+            ("lower_w + 2 * k", "lower_w + 4 * k"),
+            ("1u << 30 | 1024 / 16", "1u << 31 | 1024 / 16"),
+            ("1u << 30 | 1024 / 16", "1u << 30 | 1024"),
+            ("w = x + kRowsA * kDepth * sizeof(bf16)", "w = x + kRowsA * kDepth"),  # B begins in the midst of A
+        ),
+    ),
+    "wide_depth": (
+        48,
+        (
+            ("k / 64 * kPanelBytes + k % 64 * 2", "k * 2"),
+            ("kPanelBytes = kRows * 128", "kPanelBytes = 64 * 128"),  # A's panel for B
+            ("1024 / 16 | 1u << 30", "1024 / 16 | 1u << 29"),
+        ),
+    ),
+    "chosen_kernel": (
+        12,
+        (
+            ("a + kStep * 32, 1024", "a + kStep * 16, 1024"),
+            ("b + kStep * 32, 1024", "b + kStep * 32, 2048"),
+            ("(uint64_t)(stride_bytes >> 4) << 32", "(uint64_t)(stride_bytes >> 4) << 30"),
+            ("part * 64 * 128", "part * 64 * 64"),
+        ),
+    ),
+}
 # What is written instead where the text leaves open whether it is a mistake: boxes that its TMA loads lay over one
 # another or do not load; how many warpgroups share a tile is not known.
-OPEN = frozenset({
-    "box[2] = {32, box_rows}", "M = 64, N = 64, K = 16", "group * 64 * BK", "wgmma<0>(d", "shr.u32 lo, lo, 3",
-    "w = x + kRowsA * kDepth", "kPanelBytes = 64 * 128",
-})  # fmt: skip
+OPEN = frozenset(
+    {
+        "box[2] = {32, box_rows}",
+        "M = 64, N = 64, K = 16",
+        "group * 64 * BK",
+        "wgmma<0>(d",
+        "shr.u32 lo, lo, 3",
+        "w = x + kRowsA * kDepth",
+        "kPanelBytes = 64 * 128",
+    }
+)
 MISTAKES = [(name, *pair) for name, (_, pairs) in TABLE.items() for pair in pairs]
 
 
@@ -145,8 +196,11 @@ SPELLED = [  # other words for the same
     ("wide_depth", ROUNDED, "(static_cast<uint32_t>(__cvta_generic_to_shared(unaligned)) + 1023) / 1024 * 1024"),
     ("wide_depth", ROUNDED, "((uint32_t)__cvta_generic_to_shared(unaligned) + 1023) >> 10 << 10"),
     ("wide_depth", ROUNDED, "((uint32_t)__cvta_generic_to_shared(unaligned) + 0x3FF) & 0xFFFFFC00"),
-    ("wide_depth", ROUNDED,
-     "(uint32_t)__cvta_generic_to_shared((void*)(((uintptr_t)unaligned + 1023) & ~uintptr_t(1023)))"),
+    (
+        "wide_depth",
+        ROUNDED,
+        "(uint32_t)__cvta_generic_to_shared((void*)(((uintptr_t)unaligned + 1023) & ~uintptr_t(1023)))",
+    ),
     ("two_consumers", "threadIdx.x / 128", "threadIdx.x >> 7"),
     ("two_consumers", "threadIdx.x / 128", "(threadIdx.x / 32) / 4"),
     ("two_consumers", "threadIdx.x / 128", "(int)threadIdx.x / 128"),
@@ -156,7 +210,7 @@ SPELLED = [  # other words for the same
     ("one_stage", "if (!map_a || last_m != M)", "if (last_m != M || map_a == nullptr)"),
     ("halves_of_a_word", "__cvta_generic_to_shared(smem)", "smem_u32(smem)"),
     ("narrow_swizzle", "selp.u32 %0, 1, 0, p;", "selp.b32 %0, 1, 0, p;"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "old", "new"), SPELLED)

@@ -19,16 +19,30 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 WORD = "/descriptor/wgmma/0x4000004000010100"
 PAGES = (
-    "/smem", f"{WORD}?s_kind=canonical", f"{WORD}?s_kind=rows", f"{WORD}?s_kind=atoms",
+    "/smem",
+    f"{WORD}?s_kind=canonical",
+    f"{WORD}?s_kind=rows",
+    f"{WORD}?s_kind=atoms",
     f"{WORD}?s_kind=cute",
-    "/chain?s_kind=canonical", "/chain?s_kind=rows", "/chain?s_kind=atoms", "/chain?s_kind=cute", "/banks",
+    "/chain?s_kind=canonical",
+    "/chain?s_kind=rows",
+    "/chain?s_kind=atoms",
+    "/chain?s_kind=cute",
+    "/banks",
     "/dump?example=swizzle",
     "/gpu/run?kind=banks&backend=numpy",
-    f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}", f"/gpu/run?kind=descriptor&backend=numpy&instruction={WGMMA}",
-    f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}", f"/steps/{MMA}", f"/metadata/{SPARSE}", "/reuse",
-    "/compare", "/diagram", "/diagram?form=png",
-    f"/kernel/{WGMMA}", f"/steps/{WGMMA}",
-)  # fmt: skip
+    f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}",
+    f"/gpu/run?kind=descriptor&backend=numpy&instruction={WGMMA}",
+    f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}",
+    f"/steps/{MMA}",
+    f"/metadata/{SPARSE}",
+    "/reuse",
+    "/compare",
+    "/diagram",
+    "/diagram?form=png",
+    f"/kernel/{WGMMA}",
+    f"/steps/{WGMMA}",
+)
 FREE = {
     "title",
     "compare",

@@ -57,13 +57,15 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 @pytest.mark.parametrize(
     ("query", "name", "pictured"),
     [
-        ("", "lane group (lane / 4)", ""), ("view=all", "warp (thread / 32)", "?colour=w"),
-        ("colour=w", "warp (thread / 32)", "?colour=w"), ("colour=auto", "lane group (lane / 4)", ""),
+        ("", "lane group (lane / 4)", ""),
+        ("view=all", "warp (thread / 32)", "?colour=w"),
+        ("colour=w", "warp (thread / 32)", "?colour=w"),
+        ("colour=auto", "lane group (lane / 4)", ""),
         ("view=m:15-17,n:0-32,k:0-16", "warp (thread / 32)", "?colour=w"),
         ("view=m:16.5-32,n:0-32,k:0-16", "lane group (lane / 4)", ""),
         ("colour=t&view=all", "thread in group (lane % 4)", "?colour=t"),
     ],
-)  # fmt: skip
+)
 def test_a_warpgroup_is_coloured_by_warp_and_one_warp_by_its_lanes(
     client: Client, query: str, name: str, pictured: str
 ) -> None:

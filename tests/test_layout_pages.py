@@ -140,8 +140,10 @@ def test_shared_memory_in_cutesmlir() -> None:
     nvmma = "#ttg.nvmma_shared<{{swizzlingByteWidth = {}, transposed = {}, elementBitWidth = {}}}>"
     texts += [
         (nvmma.format(width, turned, bits), (128, 128))
-        for width in (0, 32, 64, 128) for turned in ("false", "true") for bits in (8, 16, 32)
-    ]  # fmt: skip
+        for width in (0, 32, 64, 128)
+        for turned in ("false", "true")
+        for bits in (8, 16, 32)
+    ]
     texts += [("#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [16, 64]}>", (16, 64))]
     told = 0
     for text, shape in texts:
@@ -192,8 +194,14 @@ def test_pages_draw_what_they_are_given(client: Client) -> None:
     assert "3 layouts of this module" in listed and "ttg.convert_layout" in listed and "Through shared memory" in listed
     both = page(client, "/layouts/triton", text=BLOCKED, shape="32x32", to=MMA)
     assert set(sent(both)["operands"]) == {"before", "after"} and "Conversion through shared memory" in both
-    cube = page(client, "/layouts/triton", shape="4x16x8", axes="0,2", at="3",
-                text="gl.BlockedLayout([1, 1, 1], [2, 4, 4], [2, 2, 1], [2, 1, 0])")  # fmt: skip
+    cube = page(
+        client,
+        "/layouts/triton",
+        shape="4x16x8",
+        axes="0,2",
+        at="3",
+        text="gl.BlockedLayout([1, 1, 1], [2, 4, 4], [2, 2, 1], [2, 1, 0])",
+    )
     tile = sent(cube)["operands"]["tile"]
     assert (tile["rows"], tile["cols"]) == (4, 8) and -1 in tile["cells"] and "Index of axis 1" in cube
     folded = page(client, "/layouts/triton", shape="64", text=f"#ttg.slice<{{dim = 1, parent = {MMA}}}>")
@@ -231,8 +239,9 @@ def test_thread_value_layouts_both_ways(client: Client) -> None:
     words = " ".join(re.sub(r"<[^>]+>", "", text).split())
     assert "Slice (5,_): ((2,2,2)):((16,8,128)) from element 33, 8 elements." in words
     assert "((8,2),(2,4,2)):((4,64),(32,1,128))" in text and "m16n8k16" in text
-    moved = page(client, "/layouts/tv", cute="((4,8),(2,2)):((32,1),(16,8))", tile="16x8",
-                 to="((4,8),(2,2)):((32,1),(8,16))")  # fmt: skip
+    moved = page(
+        client, "/layouts/tv", cute="((4,8),(2,2)):((32,1),(16,8))", tile="16x8", to="((4,8),(2,2)):((32,1),(8,16))"
+    )
     assert "Registers are renamed" in moved
     cube = page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((16,1),(8,64,128))", tile="8x8x4")
     assert sent(cube)["operands"]["table"]["text"] == "{axis0},{axis1},{axis2}"
@@ -266,10 +275,13 @@ def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: Client) -> None
 
 def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
     for query, said in (
-        ({"thread": "128"}, "threads run from 0 to 127"), ({"colour": "red"}, "Allowed: warp, thread, lane, value"),
-        ({"pin": "tile:16,0"}, "Tile has 16 rows and 16 columns"), ({"sel": "after:0,0"}, "as in tile:3,2"),
-        ({"warps": "4"}, "Write numbers from 0 to 3"), ({"view": "t:0-4"}, "Write all, or ranges as in r:0-16,c:0-16"),
-    ):  # fmt: skip
+        ({"thread": "128"}, "threads run from 0 to 127"),
+        ({"colour": "red"}, "Allowed: warp, thread, lane, value"),
+        ({"pin": "tile:16,0"}, "Tile has 16 rows and 16 columns"),
+        ({"sel": "after:0,0"}, "as in tile:3,2"),
+        ({"warps": "4"}, "Write numbers from 0 to 3"),
+        ({"view": "t:0-4"}, "Write all, or ranges as in r:0-16,c:0-16"),
+    ):
         text = page(client, "/layouts/triton", text=BLOCKED, shape="16x16", **query)
         assert said in text and 'class="notice"' in text, query
 
@@ -280,14 +292,17 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
         ("/layouts/triton", {"text": BLOCKED}, "shape is missing"),
         ("/layouts/triton", {"text": BLOCKED.replace("[8, 4]", "[8, 8]"), "shape": "16x16"}, "has 64 lanes"),
         ("/layouts/triton", {"text": BLOCKED, "shape": "16x24"}, "Powers of two"),
-        ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "to": MMA.replace("[2, 2]", "[1, 1]")},
-         "The first layout has 4 warps, the second 1."),
+        (
+            "/layouts/triton",
+            {"text": BLOCKED, "shape": "16x16", "to": MMA.replace("[2, 2]", "[1, 1]")},
+            "The first layout has 4 warps, the second 1.",
+        ),
         ("/layouts/tv", {"cute": "(4,8):(8,1)"}, "does not say its tile"),
         ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "4x4"}, "Give a tile of at least 32 elements"),
         ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "(4,_)"}, "4 is past the end of a mode"),
         ("/layouts/tv", {"cute": "(4,8,2):(8,1,32)", "tile": "8x8"}, "has 3 modes"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_stands_beside_its_field(client: Client, path: str, query: dict[str, str], said: str) -> None:
     text = page(client, path, 422, **query)
     assert said in text and "data-error" in text
@@ -357,16 +372,37 @@ class _Printed:
 
 
 STAGED = [
-    ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "label": "value", "lanes": "0-3",
-                     "legend": "1"}, "V3", "T9"),
+    (
+        "/layouts/tv",
+        {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "label": "value", "lanes": "0-3", "legend": "1"},
+        "V3",
+        "T9",
+    ),
     ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "slice": "(5,_)"}, "T5:V3", "moves"),
-    ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "view": "r:0-4,c:0-8",
-                     "to": "((4,8),(2,2)):((32,1),(8,16))"}, "T0:V1", "T16:"),
-    ("/layouts/triton", {"text": MMA, "shape": "32x32", "warps": "1", "label": "row,col", "to": BLOCKED}, "31,31",
-     "T0"),
-    ("/layouts/triton", {"text": "gl.SwizzledSharedLayout(8, 1, 4, [1, 0])", "shape": "16x32", "label": "bank"}, "b31",
-     "T0"),
-]  # fmt: skip
+    (
+        "/layouts/tv",
+        {
+            "cute": "((4,8),(2,2)):((32,1),(16,8))",
+            "tile": "16x8",
+            "view": "r:0-4,c:0-8",
+            "to": "((4,8),(2,2)):((32,1),(8,16))",
+        },
+        "T0:V1",
+        "T16:",
+    ),
+    (
+        "/layouts/triton",
+        {"text": MMA, "shape": "32x32", "warps": "1", "label": "row,col", "to": BLOCKED},
+        "31,31",
+        "T0",
+    ),
+    (
+        "/layouts/triton",
+        {"text": "gl.SwizzledSharedLayout(8, 1, 4, [1, 0])", "shape": "16x32", "label": "bank"},
+        "b31",
+        "T0",
+    ),
+]
 
 
 @pytest.mark.parametrize(("path", "query", "cell", "absent"), STAGED)

@@ -198,13 +198,16 @@ B256 = {"instruction": "wgmma.mma_async.m64n256k16.f32.f16.f16", "operand": "b"}
 @pytest.mark.parametrize(
     "asked",
     [
-        {"s_swizzle": "128B"}, {"s_swizzle": "64B"}, {"s_swizzle": "128B", "slice_k": "16"},
+        {"s_swizzle": "128B"},
+        {"s_swizzle": "64B"},
+        {"s_swizzle": "128B", "slice_k": "16"},
         {"s_kind": "rows", "s_pitch_bytes": "144", "s_swizzle": "none"},
         {"s_kind": "cute", "s_layout": "(64,64):(64,1)", "s_unit": "elements"},
-        {**B256, "s_swizzle": "128B", "s_mn": "256"}, {**B256, "major": "MN", "s_swizzle": "32B", "s_mn": "256"},
+        {**B256, "s_swizzle": "128B", "s_mn": "256"},
+        {**B256, "major": "MN", "s_swizzle": "32B", "s_mn": "256"},
         {"instruction": "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "s_swizzle": "128B", "s_k": "1024"},
     ],
-)  # fmt: skip
+)
 def test_a_verdict_is_a_picture(client: Client, asked: dict[str, str]) -> None:
     """Every form says what the verifier says: as many right cells as right elements, each read where the API reads."""
     told = client.get(f"{WORD}.json", params=asked).json()

@@ -36,32 +36,44 @@ def code(inside: Callable[[int], str]) -> Callable[[int], str]:
 
 
 SHAPES: dict[str, Callable[[int], str]] = {
-    "parentheses": code(around("(", "1", ")")), "open parentheses": code(lambda n: "(" * n),
-    "indices": code(around("a[", "1", "]")), "braces": code(around("{", "1", "}")),
-    "template arguments": code(around("T<", "int", ">")), "open angles": code(lambda n: "T<" * n),
-    "calls": code(around("f(", "1", ")")), "casts": code(around("static_cast<uint64_t>(", "1", ")")),
-    "C casts": code(lambda n: "(uint64_t)" * n + "1"), "lambdas": code(around("[&]{return ", "1", "}()")),
-    "signs": code(lambda n: "- " * n + "a"), "a sum": code(lambda n: "a + " * n + "1"),
-    "comparisons": code(lambda n: "a < " * n + "1"), "conditions": code(lambda n: "a ? b : " * n + "c"),
-    "members": code(lambda n: "a." * n + "b"), "a path": code(lambda n: "a::" * n + "b"),
+    "parentheses": code(around("(", "1", ")")),
+    "open parentheses": code(lambda n: "(" * n),
+    "indices": code(around("a[", "1", "]")),
+    "braces": code(around("{", "1", "}")),
+    "template arguments": code(around("T<", "int", ">")),
+    "open angles": code(lambda n: "T<" * n),
+    "calls": code(around("f(", "1", ")")),
+    "casts": code(around("static_cast<uint64_t>(", "1", ")")),
+    "C casts": code(lambda n: "(uint64_t)" * n + "1"),
+    "lambdas": code(around("[&]{return ", "1", "}()")),
+    "signs": code(lambda n: "- " * n + "a"),
+    "a sum": code(lambda n: "a + " * n + "1"),
+    "comparisons": code(lambda n: "a < " * n + "1"),
+    "conditions": code(lambda n: "a ? b : " * n + "c"),
+    "members": code(lambda n: "a." * n + "b"),
+    "a path": code(lambda n: "a::" * n + "b"),
     "blocks": lambda n: f"void f() {{ {CODE}1; {'{' * n}{'}' * n} }}",
     "else if": lambda n: f"void f(int x) {{ {CODE}1; {'if (x) {} else ' * n}{{}} }}",
     "structs": around("struct a {", f"{CODE}1;", "};"),
     "structs of members": around("struct {", f"{CODE}1;", "} a;"),
     "namespaces": around("namespace a {", f"{CODE}1;", "}"),
-    "names of names": lambda n: "constexpr int c0 = 1;\n"
-    + "".join(f"constexpr int c{k + 1} = c{k} + 1;\n" for k in range(n)) + f"{CODE}c{n};",
+    "names of names": lambda n: (
+        "constexpr int c0 = 1;\n" + "".join(f"constexpr int c{k + 1} = c{k} + 1;\n" for k in range(n)) + f"{CODE}c{n};"
+    ),
     "Python lists": lambda n: "import torch\ndesc = " + "[" * n + "1" + "]" * n,
     "Python not": lambda n: "import torch\ndesc = " + "not " * n + "1",
-    "a shape": lambda n: "(" * n + "8" + ")" * n + ":1", "layouts": around("make_layout(", "make_shape(8,8)", ")"),
+    "a shape": lambda n: "(" * n + "8" + ")" * n + ":1",
+    "layouts": around("make_layout(", "make_shape(8,8)", ")"),
     "a tile's product": lambda n: f"{TILED}Layout<Shape<_2,_2>>{{}}, Tile<{'2 * ' * n}_32, _32, _16>{{}})",
     "a tile's sum of names": lambda n: f"{TILED}Layout<Shape<_2,_2>>{{}}, Tile<{'a + ' * n}_32, _32, _16>{{}})",
     "TiledMMA": lambda n: "TiledMMA<MMA_Atom<" * n + "SM80_16x8x16_F32F16F16F32_TN" + ">>" * n,
     "slices": around("#ttg.slice<{dim = 0, parent = ", BLOCKED, "}>"),
-    "slices of names": lambda n: f"#b0 = {BLOCKED}\n"
-    + "".join(f"#b{k + 1} = #ttg.slice<{{dim = 0, parent = #b{k}}}>\n" for k in range(n)),
-    "lines": lambda n: f"{CODE}1" + "\n" * n, "continued lines": lambda n: f"{CODE}1" + "\\\n" * n,
-}  # fmt: skip
+    "slices of names": lambda n: (
+        f"#b0 = {BLOCKED}\n" + "".join(f"#b{k + 1} = #ttg.slice<{{dim = 0, parent = #b{k}}}>\n" for k in range(n))
+    ),
+    "lines": lambda n: f"{CODE}1" + "\n" * n,
+    "continued lines": lambda n: f"{CODE}1" + "\\\n" * n,
+}
 DEPTHS = (30, 300, 3000, 30_000)
 SECONDS = 5.0  # of the slowest; each takes less than one on a quiet machine
 
@@ -128,9 +140,11 @@ def test_one_recogniser_that_gives_up_leaves_the_others(monkeypatch: pytest.Monk
 
 def test_blank_lines_do_not_change_what_is_python() -> None:
     for text, python in (
-        ("def f(x):\n    return x << 4\n", True), ("import torch\ndesc = a | b\n", True),
-        ("void f() {\n  int a = 1;\n}\n", False), ("auto d = x;\n", False),
-    ):  # fmt: skip
+        ("def f(x):\n    return x << 4\n", True),
+        ("import torch\ndesc = a | b\n", True),
+        ("void f() {\n  int a = 1;\n}\n", False),
+        ("auto d = x;\n", False),
+    ):
         for blank in ("\n", "\n\n\n", "\n \t\n", " \n" * 3000):
             assert is_python(text.replace("\n", blank)) is python
 

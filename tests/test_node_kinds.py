@@ -19,8 +19,9 @@ TABLES = {
     "cxx": [*cxx._STATEMENTS, *cxx_expressions._EXPRESSIONS],
     "python": list(python._EXPRESSIONS),
 }
-KEYWORDS = {field.name for one in vars(tree).values() if dataclasses.is_dataclass(one)
-            for field in dataclasses.fields(one)}  # fmt: skip
+KEYWORDS = {
+    field.name for one in vars(tree).values() if dataclasses.is_dataclass(one) for field in dataclasses.fields(one)
+}
 OTHER = {
     "cxx": {"ERROR", "reinterpret_cast", "post", "fF", "unreachable"},
     "python": {"ERROR", "Enum", "Flag", "lL", "rbfuRBFU"},
@@ -58,7 +59,8 @@ def test_readers_name_kinds_and_fields_of_the_grammar(language: str) -> None:
     kinds = {str(grammar.node_kind_for_id(number)) for number in range(grammar.node_kind_count)}
     fields = {str(grammar.field_name_for_id(number)) for number in range(1, grammar.field_count + 1)}
     unknown = {
-        word for word in named(language) - kinds - fields
+        word
+        for word in named(language) - kinds - fields
         if not any(kind.startswith(word) or kind.endswith(word) for kind in kinds)
-    }  # fmt: skip
+    }
     assert not unknown, f"the grammar has no such kind or field of nodes: {sorted(unknown)}"

@@ -258,7 +258,7 @@ STORAGES: tuple[Json, ...] = (
     {"kind": "rows", "pitch_bytes": 144},
     {"kind": "cute", "layout": "Sw<3,4,3> o ((8,8),(64,1)):((128,1024),(2,0))", "unit": "bytes"},
     {"kind": "rows", "inner": "MN", "pitch_bytes": "0x80", "swizzle": "64B"},
-)  # fmt: skip
+)
 
 
 def test_verdicts(client: Client, conforms: Conforms) -> None:
@@ -322,7 +322,7 @@ def test_reuse_and_comparison(client: Client, conforms: Conforms) -> None:
         {"kind": "banks", "access": "st.shared.b64", "address": list(range(0, 512, 16))},
         {"kind": "mma", "instruction": FIXED, "backend": "cuda"},
     ],
-)  # fmt: skip
+)
 def test_runs(client: Client, conforms: Conforms, given: Json) -> None:
     conforms("post", "/api/v1/gpu/runs", client.post("/api/v1/gpu/runs", json={"backend": "numpy"} | given))
 
@@ -330,10 +330,12 @@ def test_runs(client: Client, conforms: Conforms, given: Json) -> None:
 def test_pictures_have_the_media_type_of_their_form(client: Client, conforms: Conforms, document: Json) -> None:
     """Every form of one kind of picture, every other one of each next kind."""
     kinds = {
-        "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}", "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
-        "/smem.{form}": "/smem.{form}?mn=64", "/tiles/mma.{form}": "/tiles/mma.{form}?tile=32x32x16",
+        "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}",
+        "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
+        "/smem.{form}": "/smem.{form}?mn=64",
+        "/tiles/mma.{form}": "/tiles/mma.{form}?tile=32x32x16",
         "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.{form}",
-    }  # fmt: skip
+    }
     for number, (path, link) in enumerate(kinds.items()):
         forms = next(p for p in document["paths"][path]["get"]["parameters"] if p["name"] == "form")["schema"]["enum"]
         for at, form in enumerate(forms, number):

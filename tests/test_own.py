@@ -99,16 +99,28 @@ def test_real_numbers_and_functions() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "a value is missing at the end"), ("i +", "missing at the end"), ("x", "'x' has no value"),
-        ("i ** 2", "stands where a value is expected"), ("(i", "')' is missing"),
-        ("i 2", "follows a complete formula"), ("6 / i", "divided by zero"), ("1.5 & 1", "takes integers"),
-        ("~1.5", "takes integers"), ("i << 60", "shifts by 0 to 52"),
-        ("i << -1", "shifts by 0 to 52"), ("9007199254740991 + 1", "2^53 or more"), ("1e400", "too large"),
-        ("max(i)", "max takes 2, not 1"), ("__import__('os')", "has no meaning"),
-        ("i.real", "has no meaning"), ("(" * 40 + "i" + ")" * 40, "nested deeper"), ("-" * 40 + "i", "signs in a row"),
-        ("i" * 501, "501 characters"), ("lambda: 1", "'lambda' has no value"),
+        ("", "a value is missing at the end"),
+        ("i +", "missing at the end"),
+        ("x", "'x' has no value"),
+        ("i ** 2", "stands where a value is expected"),
+        ("(i", "')' is missing"),
+        ("i 2", "follows a complete formula"),
+        ("6 / i", "divided by zero"),
+        ("1.5 & 1", "takes integers"),
+        ("~1.5", "takes integers"),
+        ("i << 60", "shifts by 0 to 52"),
+        ("i << -1", "shifts by 0 to 52"),
+        ("9007199254740991 + 1", "2^53 or more"),
+        ("1e400", "too large"),
+        ("max(i)", "max takes 2, not 1"),
+        ("__import__('os')", "has no meaning"),
+        ("i.real", "has no meaning"),
+        ("(" * 40 + "i" + ")" * 40, "nested deeper"),
+        ("-" * 40 + "i", "signs in a row"),
+        ("i" * 501, "501 characters"),
+        ("lambda: 1", "'lambda' has no value"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_formula(text: str, says: str) -> None:
     with pytest.raises(LayoutError) as caught:
         evaluate(text, {"i": np.arange(4)}, "a")
@@ -220,9 +232,13 @@ def test_the_seeds_matrices() -> None:
 
 
 ANY = {
-    "mma": "i % 3 - 1", "mma_scaled": "i % 2", "wmma": "i % 3", "wgmma": "i % 2",
-    "mma_sp": "col % 4 == row % 4 ? 1 : 0", "wgmma_sp": "col % 4 == row % 4 ? 1 : 0",
-}  # fmt: skip
+    "mma": "i % 3 - 1",
+    "mma_scaled": "i % 2",
+    "wmma": "i % 3",
+    "wgmma": "i % 2",
+    "mma_sp": "col % 4 == row % 4 ? 1 : 0",
+    "wgmma_sp": "col % 4 == row % 4 ? 1 : 0",
+}
 
 
 def test_every_family_takes_matrices() -> None:
@@ -264,17 +280,26 @@ def test_rounding_is_allowed_for_and_a_wrong_element_is_still_seen(monkeypatch: 
     ("ptx", "data", "says", "field"),
     [
         (S8, {"a": "i * i"}, r"A\[0,12\] = 144 is no s8", "data.a"),
-        (S8, {"a": "0.5"}, r"A\[0,0\] = 0.5 is no s8", "data.a"), (S8, {"b": "1 2 3"}, "b is 3", "data.b"),
+        (S8, {"a": "0.5"}, r"A\[0,0\] = 0.5 is no s8", "data.a"),
+        (S8, {"b": "1 2 3"}, "b is 3", "data.b"),
         (S8, {"b": [[1] * 16] * 8}, "b is 8 × 16. That is the transpose", "data.b"),
-        (S8, {"a": [[1, 2], [3]]}, "rows of different lengths", "data.a"), (S8, {"a": None}, "a is null", "data.a"),
-        (S8, {"a": True}, "a is true", "data.a"), (S8, {"x": "i"}, "data has no key 'x'", "data.x"),
-        (S8, {"a": [["1", "z"]]}, "no numbers", "data.a"), (S8, {"c": "1 << 40"}, "is no s32", "data.c"),
-        ("mma.m16n8k16.row.col.f16.f16.f16.f16", {"a": "i", "b": "i"}, r"D\[2,6\] would be 65752; f16 ends at 65504",
-        "data"),
+        (S8, {"a": [[1, 2], [3]]}, "rows of different lengths", "data.a"),
+        (S8, {"a": None}, "a is null", "data.a"),
+        (S8, {"a": True}, "a is true", "data.a"),
+        (S8, {"x": "i"}, "data has no key 'x'", "data.x"),
+        (S8, {"a": [["1", "z"]]}, "no numbers", "data.a"),
+        (S8, {"c": "1 << 40"}, "is no s32", "data.c"),
+        (
+            "mma.m16n8k16.row.col.f16.f16.f16.f16",
+            {"a": "i", "b": "i"},
+            r"D\[2,6\] would be 65752; f16 ends at 65504",
+            "data",
+        ),
         ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", {"a": "i"}, "have 3 nonzero elements", "data.a"),
-        (S8, {"a": "[[1, 2"}, "a is 2", "data.a"), (S8, {"a": "[a]"}, "no list of numbers", "data.a"),
+        (S8, {"a": "[[1, 2"}, "a is 2", "data.a"),
+        (S8, {"a": "[a]"}, "no list of numbers", "data.a"),
     ],
-)  # fmt: skip
+)
 def test_data_that_are_refused(ptx: str, data: dict[str, Any], says: str, field: str) -> None:
     with pytest.raises(LayoutError, match=says) as caught:
         run(ptx, **data)

@@ -90,8 +90,11 @@ tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
 assert reader.read("{MMA}").found[0].kind == "instruction"
 print(reader.read("uint64_t desc = 0; desc |= 1ull << 62; return desc;").refused[0].code)
 """
-    ran = run([sys.executable, "-c", without("tree_sitter", "tree_sitter_cuda", "tree_sitter_python") + program],
-              installed, project)  # fmt: skip
+    ran = run(
+        [sys.executable, "-c", without("tree_sitter", "tree_sitter_cuda", "tree_sitter_python") + program],
+        installed,
+        project,
+    )
     assert (ran.returncode, ran.stdout) == (0, "no_parser\n"), ran.stderr
 
 

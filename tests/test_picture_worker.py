@@ -23,5 +23,7 @@ def test_the_process_that_draws(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert nice == [3] and ready == {"ready": True} and (png["id"], pdf["id"], wrong["id"]) == (0, 1, 2)
     assert [one["result"]["base64"][:5] for one in (png, pdf)] == ["iVBOR", "JVBER"]
     assert wrong["error"].pop("message").partition(":")[0] and wrong["error"] == {
-        "code": "picture_failed", "hint": "SVG and TeX need no drawing.", "field": "form",
-    }  # fmt: skip
+        "code": "picture_failed",
+        "hint": "SVG and TeX need no drawing.",
+        "field": "form",
+    }

@@ -233,10 +233,20 @@ def test_the_options_told_are_the_options_there_are() -> None:
 
 @pytest.mark.parametrize(
     ("options", "field"),
-    [({"colour": "q"}, "colour"), ({"label": "x"}, "label"), ({"lanes": "40"}, "lanes"), ({"theme": "neon"}, "theme"),
-    ({"cell": "1000"}, "cell"), ({"rows": "5-99"}, "rows"), ({"rows": "x"}, "rows"),
-     ({"legend": "yes"}, "legend"), ({"lang": "xx"}, "lang"), ({"wat": "1"}, "wat"), ({"warps": "1"}, "warps")],
-)  # fmt: skip
+    [
+        ({"colour": "q"}, "colour"),
+        ({"label": "x"}, "label"),
+        ({"lanes": "40"}, "lanes"),
+        ({"theme": "neon"}, "theme"),
+        ({"cell": "1000"}, "cell"),
+        ({"rows": "5-99"}, "rows"),
+        ({"rows": "x"}, "rows"),
+        ({"legend": "yes"}, "legend"),
+        ({"lang": "xx"}, "lang"),
+        ({"wat": "1"}, "wat"),
+        ({"warps": "1"}, "warps"),
+    ],
+)
 def test_bad_options_are_named(options: dict[str, str], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
         pictures.instruction("svg", MMA, MMA.operand("a"), options)

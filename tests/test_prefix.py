@@ -56,10 +56,13 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
-        (b"/i/x", b"/tools/i/x"), (b"/tools/i/x", b"/tools/i/x"), (b"/toolsx", b"/tools/toolsx"),
-        (b"//elsewhere/x", b"//elsewhere/x"), (b"https://elsewhere/x", b"https://elsewhere/x"),
+        (b"/i/x", b"/tools/i/x"),
+        (b"/tools/i/x", b"/tools/i/x"),
+        (b"/toolsx", b"/tools/toolsx"),
+        (b"//elsewhere/x", b"//elsewhere/x"),
+        (b"https://elsewhere/x", b"https://elsewhere/x"),
     ],
-)  # fmt: skip
+)
 def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: bytes, sent: bytes) -> None:
     """What names another host, `//host` among it, stays as it is."""
 
@@ -76,11 +79,14 @@ def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: byte
 @pytest.mark.parametrize(
     ("path", "to"),
     [
-        ("/smem/", "/smem"), ("/smem//", "/smem"), ("/smem/?mn=64&k=%2F", "/smem?mn=64&k=%2F"), ("/static", "/static/"),
+        ("/smem/", "/smem"),
+        ("/smem//", "/smem"),
+        ("/smem/?mn=64&k=%2F", "/smem?mn=64&k=%2F"),
+        ("/static", "/static/"),
         ("/api/v1/instructions/", "/api/v1/instructions"),
         ("/guide/swizzle/?//evil.example", "/guide/swizzle?//evil.example"),
     ],
-)  # fmt: skip
+)
 def test_a_redirect_of_a_slash_names_a_path_and_no_host(root: str, sent: str, path: str, to: str) -> None:
     app = create_app(settings=Settings(root_path=root))
     prefix = sent if root else ""

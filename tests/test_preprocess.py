@@ -60,7 +60,7 @@ def doubled(levels: int) -> str:
         ("#define A B\n#define B A\nA B", "A B"),
         ("#define f(x) x + 1\nf(f(f(2)))", "2 + 1 + 1 + 1"),
         ("#define g f\n#define f(x) [x]\ng (3)", "[3]"),
-        ("#define S(x) #x\nS( a  \"b\\n\" )", r'"a \"b\\n\""'),
+        ('#define S(x) #x\nS( a  "b\\n" )', r'"a \"b\\n\""'),
         ("#define J(a, b) a ## b\n#define x1 9\nJ(x, 1) J(, y) J(x,) J(0x, 40)", "9 y x 0x40"),
         ("#define K(a) a ## 2 a\n#define n 7\nK(n)", "n2 7"),
         ("#define P(f, ...) p(f, ## __VA_ARGS__)\nP(a) P(a, b, c) P(a,)", "p(a) p(a, b, c) p(a,)"),
@@ -77,7 +77,7 @@ def doubled(levels: int) -> str:
         ("[[nodiscard]] MY_DEVICE int f() noexcept;", "int f();"),
         ("#define MY_DEVICE __forceinline__ __device__\nMY_DEVICE int f();", "__device__ int f();"),
     ],
-)  # fmt: skip
+)
 def test_macros_become_what_the_standard_says(given: str, made: str) -> None:
     assert words(prepare(given).text) == words(made)
 
@@ -114,12 +114,16 @@ def test_every_character_keeps_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "use", [f"{doubled(17)}int n = A17(1);\n", f"{doubled(30)}int n = A30(1);\n",
-            "#define F(x) (x+1)\nint n = " + "F(" * 1000 + "1" + ")" * 1000 + ";\n",
-            "".join(f"#define B{n} B{n + 1}, B{n + 1}\n" for n in range(40)) + "#define B40 1\nint n = (B0);\n",
-            '#define S(x) #x\n#define T(x) S(x)\nint n = sizeof(' + "T(" * 40 + '"\\"' + ")" * 40 + ");\n"],
+    "use",
+    [
+        f"{doubled(17)}int n = A17(1);\n",
+        f"{doubled(30)}int n = A30(1);\n",
+        "#define F(x) (x+1)\nint n = " + "F(" * 1000 + "1" + ")" * 1000 + ";\n",
+        "".join(f"#define B{n} B{n + 1}, B{n + 1}\n" for n in range(40)) + "#define B40 1\nint n = (B0);\n",
+        "#define S(x) #x\n#define T(x) S(x)\nint n = sizeof(" + "T(" * 40 + '"\\"' + ")" * 40 + ");\n",
+    ],
     ids="four-posts thirty thousand objects strings".split(),
-)  # fmt: skip
+)
 def test_an_expansion_that_takes_too_long_is_unknown_and_ends(use: str) -> None:
     text = (
         use + "uint64_t desc = (uint64_t)(smem >> 4) | (uint64_t)n << 16 | 64ull << 32 | 1ull << 62;\nuse(desc, n);\n"
@@ -159,10 +163,20 @@ def test_other_macros_are_expanded_beside_one_that_takes_too_long() -> None:
 
 @pytest.mark.parametrize(
     "condition",
-    ["#ifdef __GNUC__", "#ifdef __linux__", "#ifndef _MSC_VER", "#if defined(__clang__)", "#ifdef NDEBUG",
-     "#if __GNUC__ >= 9", "#if SOME_OPTION", "#if __has_include(<x.h>)", "#if defined(A) && B > 2",
-     "#ifdef __cpp_concepts", "#if OTHER * 2 == 6"],
-)  # fmt: skip
+    [
+        "#ifdef __GNUC__",
+        "#ifdef __linux__",
+        "#ifndef _MSC_VER",
+        "#if defined(__clang__)",
+        "#ifdef NDEBUG",
+        "#if __GNUC__ >= 9",
+        "#if SOME_OPTION",
+        "#if __has_include(<x.h>)",
+        "#if defined(A) && B > 2",
+        "#ifdef __cpp_concepts",
+        "#if OTHER * 2 == 6",
+    ],
+)
 def test_a_value_that_an_unknown_macro_decides_depends_on_it(condition: str) -> None:
     text = f"{condition}\n#define LBO 1\n#else\n#define LBO 2\n#endif\n{DESC}"
     assert fields(text)["lbo_bytes"] is None
@@ -341,7 +355,14 @@ def test_declarations_are_told_apart() -> None:
     )
     found = [text[one.start : one.end].strip() for one in topmost.pieces(text)]
     assert found == [
-        "int a = 1;", "void f(int x) { if (x) { g(); } }", "struct S { int b; } s;", "enum E { c };",
-        "template <class T> T h() { return T{}; }", "int d;", "auto v = [] { return 1; };",
-        "if (a) { b(); } else { c(); }", 'const char* q = "};{";', "last",
-    ]  # fmt: skip
+        "int a = 1;",
+        "void f(int x) { if (x) { g(); } }",
+        "struct S { int b; } s;",
+        "enum E { c };",
+        "template <class T> T h() { return T{}; }",
+        "int d;",
+        "auto v = [] { return 1; };",
+        "if (a) { b(); } else { c(); }",
+        'const char* q = "};{";',
+        "last",
+    ]

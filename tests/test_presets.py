@@ -112,6 +112,9 @@ def test_the_long_way_out_stands_in_parts() -> None:
     assert line, said
     at = {"LBO": 1024, "SBO": 128}
     for row, k in ((0, 0), (1, 0), (0, 9), (17, 63)):
-        stored = storage({"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "none", "mn": 64, "k": 64,
-                          "base": 0}, 16, "K")  # fmt: skip
+        stored = storage(
+            {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "none", "mn": 64, "k": 64, "base": 0},
+            16,
+            "K",
+        )
         assert eval(line[1].replace("/", "//"), {}, at | {"row": row, "k": k}) == int(stored.address(row, k))

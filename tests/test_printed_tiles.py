@@ -29,8 +29,14 @@ def _mma(case: dict[str, Any]) -> TiledMMA | None:
 def _copy(case: dict[str, Any], mma: TiledMMA | None) -> TiledCopy:
     tile = case["ctile"]
     if mma is None:
-        return tiled_copy("universal", bits=case["bits"], element_bits=case["width"], thr_layout=case["thr"],
-                          val_layout=case["val"], tile=tile)  # fmt: skip
+        return tiled_copy(
+            "universal",
+            bits=case["bits"],
+            element_bits=case["width"],
+            thr_layout=case["thr"],
+            val_layout=case["val"],
+            tile=tile,
+        )
     asked = case["copy"]
     operand = asked["L"].lower() + "_atom" * (asked["how"] == "atom")
     made = tiled_copy(asked["atom"], bits=asked["bits"], tiled_mma=mma, operand=operand, tile=tile)
@@ -101,16 +107,21 @@ class Shown:
 
 def test_prints_of_cpp_and_objects_are_read() -> None:
     want = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
-    for given in (CPP, Shown(), "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{},"
-                  " Tile<_32,_32,_16>{})"):  # fmt: skip
+    for given in (
+        CPP,
+        Shown(),
+        "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_32,_32,_16>{})",
+    ):
         made = tiled_mma(given, tile=(64, 64, 32))
         assert all(_same(made.operand(name), want.operand(name)) for name in "abc")
     copy = tiled_copy(CPP_COPY, tile=(64, 32))
     assert copy.atom.name == "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
     same = tiled_copy("SM75_U32x4_LDSM_N", tiled_mma=want, operand="a", tile=(64, 32))
     assert _same(copy.source, same.source) and _same(copy.destination, same.destination)
-    whole = tiled_copy("make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, half_t>{}, Layout<Shape<_16,_8>,"
-                       "Stride<_8,_1>>{}, Layout<Shape<_1,_8>>{})")  # fmt: skip
+    whole = tiled_copy(
+        "make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, half_t>{}, Layout<Shape<_16,_8>,"
+        "Stride<_8,_1>>{}, Layout<Shape<_1,_8>>{})"
+    )
     assert (whole.threads, whole.tile, whole.atom.bits) == (128, (16, 64), 128)
 
 
@@ -128,8 +139,9 @@ def test_calls_with_comments_and_what_is_given_beside_them() -> None:
     copy = tiled_copy(
         "make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint128_t>, TA>{},\n"
         "  Layout<Shape<_16,_8>,Stride<_8,_1>>{},"
-        " // k-major\n  Layout<Shape<_1,_8>>{})", element_bits=16,
-    )  # fmt: skip
+        " // k-major\n  Layout<Shape<_1,_8>>{})",
+        element_bits=16,
+    )
     assert (copy.threads, copy.tiler, copy.atom.bits) == (128, (16, 64), 128)
     loaded = tiled_copy(
         "make_tiled_copy_A(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, mma)", tiled_mma=made, element_bits=32
@@ -140,20 +152,44 @@ def test_calls_with_comments_and_what_is_given_beside_them() -> None:
 @pytest.mark.parametrize(
     ("call", "field", "said", "hint"),
     [
-        (lambda: tiled_copy("SM90_U32x4_STSM_N", tiled_mma=tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)"),
-                            operand="c", tile=(64, 64)), "atom", "the TiledCopy has 4", "atom of 4 values"),
-        (lambda: tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "((16,3,2):(1,32,16),_,_)").c,
-         "permutation", r"M: the permutation \(16,3,2\)", "16 and then 2 divide"),
+        (
+            lambda: tiled_copy(
+                "SM90_U32x4_STSM_N",
+                tiled_mma=tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)"),
+                operand="c",
+                tile=(64, 64),
+            ),
+            "atom",
+            "the TiledCopy has 4",
+            "atom of 4 values",
+        ),
+        (
+            lambda: tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "((16,3,2):(1,32,16),_,_)").c,
+            "permutation",
+            r"M: the permutation \(16,3,2\)",
+            "16 and then 2 divide",
+        ),
         (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)", tiler_mn="(8,8)"), "tiler_mn", "element 127", "128"),
         (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)"), "tiler_mn", "is missing", "A size or"),
         (lambda: tiled_copy("universal", layout_tv="32:1", tiler_mn="(8,4)"), "layout_tv", "two modes", "e.g."),
-        (lambda: tiled_copy("make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, T>{}, Layout<Shape<_32,_8>>{},"
-                            " Layout<Shape<_1,_4>>{})"), "element_bits", "leaves open: element_bits", "beside it"),
-        (lambda: tiled_mma("TiledMMA<MMA_Atom<UniversalFMA<float>>, Layout<Shape<_16,_16,_1>>>"), "atom",
-         "UniversalFMA multiplies in one thread", "wgmma"),
+        (
+            lambda: tiled_copy(
+                "make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, T>{}, Layout<Shape<_32,_8>>{},"
+                " Layout<Shape<_1,_4>>{})"
+            ),
+            "element_bits",
+            "leaves open: element_bits",
+            "beside it",
+        ),
+        (
+            lambda: tiled_mma("TiledMMA<MMA_Atom<UniversalFMA<float>>, Layout<Shape<_16,_16,_1>>>"),
+            "atom",
+            "UniversalFMA multiplies in one thread",
+            "wgmma",
+        ),
         (lambda: tiled_copy("Tiled Copy, Tiler MN"), "atom", "is no TiledCopy", "print"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_named(call: Any, field: str, said: str, hint: str) -> None:
     with pytest.raises(LayoutError, match=said) as told:
         call()

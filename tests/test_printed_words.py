@@ -48,11 +48,16 @@ def test_printed_words_in_every_arrangement(name: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "size_t pool = 0x4000004000010100;", "mov.b64 %rd1, 0x4000004000010100;", "f(0x4000004000010100);",
-        "checksum 0x7f21a0d1e5a0", "0x00007f21a0d1e5a0", "hash 9fceb02d0ae598e9", "IADD3 R4, 0x4000004000010100, R5",
+        "size_t pool = 0x4000004000010100;",
+        "mov.b64 %rd1, 0x4000004000010100;",
+        "f(0x4000004000010100);",
+        "checksum 0x7f21a0d1e5a0",
+        "0x00007f21a0d1e5a0",
+        "hash 9fceb02d0ae598e9",
+        "IADD3 R4, 0x4000004000010100, R5",
         "#define POOL 0x4000004000010100",
     ],
-)  # fmt: skip
+)
 def test_numbers_of_code_and_addresses_are_no_printed_words(line: str) -> None:
     made = bench(f"SM90_64x128x16_F32F16F16_SS\n{line}")
     assert not any(piece.kind == "descriptor" for piece in made.pieces)

@@ -98,13 +98,15 @@ def test_sass_names_candidates_and_never_more(client: Client, text: str, expecte
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("0x4000004000010100", "0x4000004000010100"), ("4000004000010100", "0x4000004000010100"),
-        ("40000040:00010100", "0x4000004000010100"), ("{0x00010100, 0x40000040}", "0x4000004000010100"),
+        ("0x4000004000010100", "0x4000004000010100"),
+        ("4000004000010100", "0x4000004000010100"),
+        ("40000040:00010100", "0x4000004000010100"),
+        ("{0x00010100, 0x40000040}", "0x4000004000010100"),
         ("1ull << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100", "0x4000004000010100"),
         ("constexpr uint64_t desc = 0x4000004000010100ull;", "0x4000004000010100"),
         ("desc.bitfield.stride_byte_offset_ = 64; desc.bitfield.layout_type_ = 1;", "0x4000004000000000"),
     ],
-)  # fmt: skip
+)
 def test_one_word(client: Client, text: str, word: str) -> None:
     found = reader.read(text).found
     assert [one.facts["word"] for one in found] == [word] and found[0].sure
@@ -132,8 +134,11 @@ def test_a_layout_says_what_it_is() -> None:
     text = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),_64):((_64,_512),_1)"
     (found,) = reader.read(text).found
     assert found.sure and {name: found.facts[name] for name in ("shape", "stride", "swizzle", "element_bits")} == {
-        "shape": "((8,8),64)", "stride": "((64,512),1)", "swizzle": "3,4,3", "element_bits": 16,
-    }  # fmt: skip
+        "shape": "((8,8),64)",
+        "stride": "((64,512),1)",
+        "swizzle": "3,4,3",
+        "element_bits": 16,
+    }
     assert (found.facts["size"], found.facts["cosize"], found.facts["modes"]) == (4096, 4096, 2)
     grid = draw.offsets(text)
     assert grid and (grid.rows, grid.cols) == (64, 64)
@@ -150,13 +155,20 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "page"),
     [
-        ("swizzle", "/guide/swizzle"), ("LBO", "/guide/lbo-sbo"), ("SBO", "/guide/lbo-sbo"), ("K-major", "/smem"),
-        ("bank conflict", "/banks"), ("metadata", "/guide/sparsity"), ("tcgen05", "/tmem"),
-        ("transpose", "/guide/bytes-and-trans"), ("fragment", "/guide/lanes-and-fragments"),
-        ("fp8", "/instructions?q=e4m3"), ("m16n8k16 bf16", "/instructions?q=m16n8k16%20bf16"),
+        ("swizzle", "/guide/swizzle"),
+        ("LBO", "/guide/lbo-sbo"),
+        ("SBO", "/guide/lbo-sbo"),
+        ("K-major", "/smem"),
+        ("bank conflict", "/banks"),
+        ("metadata", "/guide/sparsity"),
+        ("tcgen05", "/tmem"),
+        ("transpose", "/guide/bytes-and-trans"),
+        ("fragment", "/guide/lanes-and-fragments"),
+        ("fp8", "/instructions?q=e4m3"),
+        ("m16n8k16 bf16", "/instructions?q=m16n8k16%20bf16"),
         ("wgmma", "/guide/wmma-mma-wgmma"),
     ],
-)  # fmt: skip
+)
 def test_a_word_finds_its_pages(client: Client, text: str, page: str) -> None:
     told = reading.read(text)
     links = [one.link for one in (told, *told.also)]
@@ -169,13 +181,18 @@ def test_a_word_finds_its_pages(client: Client, text: str, page: str) -> None:
     ("text", "code"),
     [
         ("mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32", "unknown_instruction"),
-        ("SM80_16x8x17_F32F16F16F32_TN", "unknown_atom"), ("SM80_8x8x4_C64C64C64C64_TN", "unknown_atom"),
+        ("SM80_16x8x17_F32F16F16F32_TN", "unknown_atom"),
+        ("SM80_8x8x4_C64C64C64C64_TN", "unknown_atom"),
         ("HMMA.99999.F32", "unknown_sass"),
         ("wmma::fragment<matrix_a, 16, 16, 17, half, row_major>", "unknown_fragment"),
-        ("(8,64):(64", "bad_cute"), ("0x40000040000101001", "bad_word"),
-        ("hello", ""), ("", ""), ("(", ""), ("&?#", ""),
+        ("(8,64):(64", "bad_cute"),
+        ("0x40000040000101001", "bad_word"),
+        ("hello", ""),
+        ("", ""),
+        ("(", ""),
+        ("&?#", ""),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_told_and_nothing_is_guessed(client: Client, text: str, code: str) -> None:
     told = reader.read(text)
     assert not told.found and [error.code for error in told.refused][:1] == ([code] if code else [])
@@ -248,13 +265,19 @@ def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
     "text, first, count",
     [
         ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2,_1>>{}, Tile<_32,_32,_16>{})", "T0:V0", 3),
-        ("make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_4,_8>>{}, Layout<Shape<_1,_8>>{})",
-         "T0:V0", 1),
-        ("#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
-         "T0:V0", 1),
+        (
+            "make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_4,_8>>{}, Layout<Shape<_1,_8>>{})",
+            "T0:V0",
+            1,
+        ),
+        (
+            "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
+            "T0:V0",
+            1,
+        ),
         ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_8,_8,_1>>{}, Tile<_256,_256,_16>{})", "", 0),
     ],
-)  # fmt: skip
+)
 def test_tiles_are_drawn_where_they_are_small(client: Client, text: str, first: str, count: int) -> None:
     """A TiledMMA as C, A and B; a tile too large for a card has its facts alone."""
     page = client.get("/read", params={"text": text}).text
@@ -319,20 +342,23 @@ def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
         ("(8,8):(8,1)  # row-major", "(8,8):(8,1)"),
         ("cute.make_layout(shape=(8, (2, 4)), stride=(8, (1, 2)))", "(8,(2,4)):(8,(1,2))"),
     ],
-)  # fmt: skip
+)
 def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
     assert [one.facts["cute"] for one in reader.layout.read(text) if one.kind == "layout"] == [cute]
 
 
-@pytest.mark.parametrize(("text", "kind", "sure"), [
-    ("$1 = {x = 65792, y = 1073741888}", "descriptor", False),
-    ("blockIdx = {x = 1, y = 1073741888}", "descriptor", False),
-    ("desc_a = {x = 65792, y = 1073741888}", "descriptor", True),
-    ("p desc_a\n$1 = {x = 65792, y = 1073741888}", "descriptor", True),
-    ("$1 = {x = 65792, y = 1073758272}", "descriptor", True),  # Blackwell's version
-    ("!tt.tensordesc<tensor<128x64xf8E4M3FN, #ttg.nvmma_shared<{swizzlingByteWidth = 77}>>>", "tensor_map", False),
-    ("!tt.tensordesc<tensor<128x64xf8E4M3FN, #ttg.nvmma_shared<{swizzlingByteWidth = 64}>>>", "tensor_map", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "kind", "sure"),
+    [
+        ("$1 = {x = 65792, y = 1073741888}", "descriptor", False),
+        ("blockIdx = {x = 1, y = 1073741888}", "descriptor", False),
+        ("desc_a = {x = 65792, y = 1073741888}", "descriptor", True),
+        ("p desc_a\n$1 = {x = 65792, y = 1073741888}", "descriptor", True),
+        ("$1 = {x = 65792, y = 1073758272}", "descriptor", True),  # Blackwell's version
+        ("!tt.tensordesc<tensor<128x64xf8E4M3FN, #ttg.nvmma_shared<{swizzlingByteWidth = 77}>>>", "tensor_map", False),
+        ("!tt.tensordesc<tensor<128x64xf8E4M3FN, #ttg.nvmma_shared<{swizzlingByteWidth = 64}>>>", "tensor_map", True),
+    ],
+)
 def test_what_may_be_another_thing_is_not_sure(text: str, kind: str, sure: bool) -> None:
     """A point of a debugger may hold any two numbers; a mode that does not exist is said to be none."""
     told = [one for one in reader.read(text).found if one.kind == kind]

@@ -71,11 +71,18 @@ def test_there_are_enough_texts_and_all_name_their_source() -> None:
 def of(builder: Builder, key: str) -> str:
     """A field of a builder as the texts' heads write it."""
     values = {
-        "format": builder.format, "lbo": builder.lbo_bytes, "sbo": builder.sbo_bytes, "base": builder.base_offset,
-        "swizzle": builder.swizzle, "start": builder.start, "name": builder.name, "operand": builder.operand,
-        "word": None if builder.word is None else f"0x{builder.word:016x}", "free": ",".join(builder.free),
+        "format": builder.format,
+        "lbo": builder.lbo_bytes,
+        "sbo": builder.sbo_bytes,
+        "base": builder.base_offset,
+        "swizzle": builder.swizzle,
+        "start": builder.start,
+        "name": builder.name,
+        "operand": builder.operand,
+        "word": None if builder.word is None else f"0x{builder.word:016x}",
+        "free": ",".join(builder.free),
         "warn": ",".join(dict.fromkeys(w.code for w in builder.warnings if w.code != "reserved_bits")),
-    }  # fmt: skip
+    }
     return str(values[key])
 
 
@@ -117,8 +124,10 @@ def test_compiled_code_makes_the_same_words(tmp_path: Path) -> None:
     program = tmp_path / "words"
     made = subprocess.run(
         ["g++", "-std=c++17", "-w", "-fpermissive", "-o", str(program), str(tmp_path / "words.cpp")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert made.returncode == 0, made.stderr[-2000:]
     printed = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.split()
     for case, word in zip(COMPILED, printed, strict=True):
@@ -136,10 +145,14 @@ def shown(found: TensorMap, key: str) -> str:
     keys = {"rows": ("pitch_bytes",), "atoms": ("width_bytes", "outer8_stride", "inner_stride"), "-": ()}
     told = [storage["kind"], *(str(storage[k]) for k in keys.get(storage["kind"], ("major", "mn", "k")))]
     return {
-        "type": found.data_type or "-", "box": row(found.box), "dims": row(found.dims), "strides": row(found.strides),
-        "swizzle": found.swizzle or "-", "storage": " ".join(told),
+        "type": found.data_type or "-",
+        "box": row(found.box),
+        "dims": row(found.dims),
+        "strides": row(found.strides),
+        "swizzle": found.swizzle or "-",
+        "storage": " ".join(told),
         "problems": ",".join(p.code for p in found.problems),
-    }[key]  # fmt: skip
+    }[key]
 
 
 @pytest.mark.parametrize("case", MAPPED, ids=str)
@@ -208,8 +221,11 @@ def test_no_cut_of_a_text_breaks_it(case: Case, data: st.DataObject) -> None:
 
 LONG = 1 << 14
 HARD = {
-    "parentheses": "desc |= " + "(" * LONG, "angles": "desc |= " + "a<" * LONG, "braces": "desc |= " + "{" * LONG,
-    "casts": "desc |= " + "(a)" * LONG, "loops": "for (int i = 0; i < 1 << 30; ++i) " * 200 + "desc |= 1ull << 62;",
+    "parentheses": "desc |= " + "(" * LONG,
+    "angles": "desc |= " + "a<" * LONG,
+    "braces": "desc |= " + "{" * LONG,
+    "casts": "desc |= " + "(a)" * LONG,
+    "loops": "for (int i = 0; i < 1 << 30; ++i) " * 200 + "desc |= 1ull << 62;",
     "endless": "while (true) { desc |= desc << 1; }",
     "recursion": "int f(int x) { return f(x + 1) << 1; } int desc = f(0);",
     "a macro of itself": "#define A A A\n#define B A B A\nuint64_t desc = B;",
@@ -218,10 +234,11 @@ HARD = {
     "long shifts": "desc = 1 << (1 << (1 << 62))\ndesc |= 2 ** 2 ** 2 ** 2 ** 62\n",
     "calls of calls": "def desc():\n    x = 1\n    while True:\n        x = f(x, x)\n        y = g(x, x) << 1\n",
     "objects in objects": "struct S { T a; T b; };\nvoid desc() { S o; for (;;) for (;;) { o.a = o; o.b = o; } }",
-    "aliases": "using T0 = X<a, a>;" + "".join(f"using T{n} = X<T{n - 1}, T{n - 1}>;" for n in range(1, 60))
+    "aliases": "using T0 = X<a, a>;"
+    + "".join(f"using T{n} = X<T{n - 1}, T{n - 1}>;" for n in range(1, 60))
     + "uint64_t desc = sizeof(T59) << 1;",
     "nested arrays": "def desc():\n    x = [1]\n    while True:\n        x = [x, x, x, x]\n        y = f(x) << 1\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -270,11 +287,18 @@ def test_one_line_of_triton_is_python() -> None:
     assert found.box == (32, 64)
 
 
-@pytest.mark.parametrize(("written", "start"), [
-    ("(buf) + k * 32", "buf + 32·k"), ("(uint64_t)(buf) + k * 32", "buf + 32·k"), ("(buf) - 64", "buf - 64"),
-    ("(half*)(buf) + k * 16", "buf + 32·k"), ("(const half *)(buf) + 8", "buf + 16"), ("-(-64) + buf", "buf + 64"),
-    ("static_cast<uint64_t>(buf) + k * 32", "buf + 32·k"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "start"),
+    [
+        ("(buf) + k * 32", "buf + 32·k"),
+        ("(uint64_t)(buf) + k * 32", "buf + 32·k"),
+        ("(buf) - 64", "buf - 64"),
+        ("(half*)(buf) + k * 16", "buf + 32·k"),
+        ("(const half *)(buf) + 8", "buf + 16"),
+        ("-(-64) + buf", "buf + 64"),
+        ("static_cast<uint64_t>(buf) + k * 32", "buf + 32·k"),
+    ],
+)
 def test_a_name_in_brackets_before_an_operator_is_no_cast(written: str, start: str) -> None:
     """C's grammar alone reads (buf) + k as a cast of +k."""
     code = f"""uint64_t mk(uint64_t p) {{ return ((p & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }}

@@ -48,11 +48,21 @@ COPIED: dict[str, Callable[[str], str]] = {  # what the way of a text to the box
     "a log with times": lambda text: _each(text, "2025-11-22 10:11:12,345 INFO "),
 }
 SAMPLES = (  # one of each kind and more
-    "ptx: marlin's product", "strangers: stages of CuTe", "strangers: nvfp4 atom", "strangers: encode tiled, fp8",
-    "strangers: a kernel with ldmatrix and mma", "words: CuTe's print", "words: Blackwell", "compilers: nvvm.mma.sync",
-    "strangers: printed TiledMMA", "strangers: nvidia_mma", "strangers: QMMA of Ada", "compilers: nvvm.wgmma",
-    "strangers: print of UmmaDescriptor", "elsewhere: lambda of tcgen05 in a loop",
-)  # fmt: skip
+    "ptx: marlin's product",
+    "strangers: stages of CuTe",
+    "strangers: nvfp4 atom",
+    "strangers: encode tiled, fp8",
+    "strangers: a kernel with ldmatrix and mma",
+    "words: CuTe's print",
+    "words: Blackwell",
+    "compilers: nvvm.mma.sync",
+    "strangers: printed TiledMMA",
+    "strangers: nvidia_mma",
+    "strangers: QMMA of Ada",
+    "compilers: nvvm.wgmma",
+    "strangers: print of UmmaDescriptor",
+    "elsewhere: lambda of tcgen05 in a loop",
+)
 
 
 @pytest.mark.parametrize("way", COPIED)

@@ -20,14 +20,16 @@ NAMES = (
     ("cute.nvgpu.tcgen05.Ld16x64bOp()", f"{LD}.16x64b.x1.b32"),
     ("tcgen05.copy.Ld16x32bx2Op(tcgen05.copy.Repetition(8))", f"{LD}.16x32bx2.x8.b32"),
     ("cute.make_copy_atom(tcgen05.copy.St32x32bOp(tcgen05.copy.Repetition(16)), Float32)", f"{ST}.32x32b.x16.b32"),
-    ("tcgen05.St16x128bOp(tcgen05.Repetition.x2, tcgen05.Unpack.UNPACK_32b_IN_16b)",
-     f"{ST}.16x128b.x2.unpack::16b.b32"),
+    (
+        "tcgen05.St16x128bOp(tcgen05.Repetition.x2, tcgen05.Unpack.UNPACK_32b_IN_16b)",
+        f"{ST}.16x128b.x2.unpack::16b.b32",
+    ),
     ("tcgen05.Cp4x32x128bOp(tcgen05.CtaGroup.ONE)", "tcgen05.cp.cta_group::1.32x128b.warpx4"),
     ("tcgen05.Cp2x64x128b0123Op(tcgen05.CtaGroup.TWO)", "tcgen05.cp.cta_group::2.64x128b.warpx2::01_23"),
     ("using Load = cute::SM100_TMEM_LOAD_16dp256b8x_16b;", f"{LD}.16x256b.x8.pack::16b.b32"),
     ("auto c = make_tmem_copy(SM100_TMEM_STORE_16dp32b2x{}, tAcc);", f"{ST}.16x32bx2.x2.b32"),
     ("SM100_UTCCP_2x64dp128bitlw0213_2cta", "tcgen05.cp.cta_group::2.64x128b.warpx2::02_13"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("text", "ptx"), NAMES)
@@ -43,8 +45,15 @@ def test_a_reduction_whose_type_is_open_may_be_three() -> None:
     assert one.facts["candidates"] == [f"{head}.{kind}" for kind in ("f32", "u32", "s32")]
 
 
-@pytest.mark.parametrize("text", ["tcgen05.Ld32x32bOp(tcgen05.Repetition(count))", "SM100_TMEM_LOAD_32dp32b3x",
-                                  "SM100_TMEM_LOAD_16dp256b64x", "tcgen05.Ld32x32bOp(repeat=n)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tcgen05.Ld32x32bOp(tcgen05.Repetition(count))",
+        "SM100_TMEM_LOAD_32dp32b3x",
+        "SM100_TMEM_LOAD_16dp256b64x",
+        "tcgen05.Ld32x32bOp(repeat=n)",
+    ],
+)
 def test_what_is_open_or_no_instruction_is_not_made_one(text: str) -> None:
     assert [one.kind for one in reader.read(text).found] == ["topic"]
 
@@ -54,10 +63,13 @@ WORDS = (
     ("0x8200490", "/idesc/0x08200490?kind=f16"),
     ("0x08A00000u", "/idesc/0x08a00000?kind=mxf8f6f4"),
     ("0x04210010;", "/idesc/0x04210010?kind=f16"),
-    ("constexpr uint32_t i_desc = (1U << 4U) | (1U << 7U) | (1U << 10U) | ((uint32_t)256 >> 3U << 17U)"
-     " | ((uint32_t)128 >> 4U << 24U);", "/idesc/0x08400490?kind=f16"),
+    (
+        "constexpr uint32_t i_desc = (1U << 4U) | (1U << 7U) | (1U << 10U) | ((uint32_t)256 >> 3U << 17U)"
+        " | ((uint32_t)128 >> 4U << 24U);",
+        "/idesc/0x08400490?kind=f16",
+    ),
     ("idesc = (1 << 4) | (1 << 7) | (1 << 10) | ((64 >> 3) << 17) | ((128 >> 4) << 24)", "/idesc/0x08100490?kind=f16"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("text", "link"), WORDS)
@@ -68,21 +80,36 @@ def test_a_word_of_32_bits_leads_to_its_fields(text: str, link: str) -> None:
 
 
 CALLED = (
-    ("auto idesc = cute::UMMA::make_instr_desc<cutlass::bfloat16_t, cutlass::bfloat16_t, float, 128, 256,"
-     " cute::UMMA::Major::K, cute::UMMA::Major::MN>();", "0x08410490?kind=f16"),
-    ("UMMA::make_instr_desc<tfloat32_t, tfloat32_t, float, 64, 32, UMMA::Major::K, UMMA::Major::K,"
-     " UMMA::ScaleIn::Neg>()",
-     "0x04082910?kind=tf32"),
-    ("make_instr_desc<int8_t, uint8_t, int32_t, 128, 64, Major::K, Major::K, ScaleIn::One, ScaleIn::One,"
-     " Saturate::True, true>()", "0x081000ac?kind=i8"),
-    ("make_instr_desc<float_e4m3_t, detail::float_e2m1_unpacksmem_t, half_t, 128, 128, Major::K, Major::K>()",
-     "0x08201400?kind=f8f6f4"),
-    ("UMMA::make_instr_desc_block_scaled<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, UMMA::Major::K,"
-     " UMMA::Major::K>()", "0x08a00000?kind=mxf8f6f4"),
-    ("constexpr int kN = 256; auto d = make_runtime_instr_desc_block_scaled<cutlass::float_e2m1_t,"
-     " cutlass::float_e2m1_t, float, cutlass::float_ue4m3_t, 256, kN, Major::K, Major::K>(sfa, sfb);",
-     "0x10400480?kind=mxf4nvf4"),
-)  # fmt: skip
+    (
+        "auto idesc = cute::UMMA::make_instr_desc<cutlass::bfloat16_t, cutlass::bfloat16_t, float, 128, 256,"
+        " cute::UMMA::Major::K, cute::UMMA::Major::MN>();",
+        "0x08410490?kind=f16",
+    ),
+    (
+        "UMMA::make_instr_desc<tfloat32_t, tfloat32_t, float, 64, 32, UMMA::Major::K, UMMA::Major::K,"
+        " UMMA::ScaleIn::Neg>()",
+        "0x04082910?kind=tf32",
+    ),
+    (
+        "make_instr_desc<int8_t, uint8_t, int32_t, 128, 64, Major::K, Major::K, ScaleIn::One, ScaleIn::One,"
+        " Saturate::True, true>()",
+        "0x081000ac?kind=i8",
+    ),
+    (
+        "make_instr_desc<float_e4m3_t, detail::float_e2m1_unpacksmem_t, half_t, 128, 128, Major::K, Major::K>()",
+        "0x08201400?kind=f8f6f4",
+    ),
+    (
+        "UMMA::make_instr_desc_block_scaled<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, UMMA::Major::K,"
+        " UMMA::Major::K>()",
+        "0x08a00000?kind=mxf8f6f4",
+    ),
+    (
+        "constexpr int kN = 256; auto d = make_runtime_instr_desc_block_scaled<cutlass::float_e2m1_t,"
+        " cutlass::float_e2m1_t, float, cutlass::float_ue4m3_t, 256, kN, Major::K, Major::K>(sfa, sfb);",
+        "0x10400480?kind=mxf4nvf4",
+    ),
+)
 
 
 @pytest.mark.parametrize(("text", "link"), CALLED)

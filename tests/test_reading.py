@@ -152,9 +152,13 @@ def test_a_value_of_the_wrong_kind_names_its_field(
 
 @pytest.mark.parametrize(
     ("text", "field"),
-    [('{"slice": {"k": NaN}}', "slice.k"), ('{"storage": {"mn": 1e400}}', "storage.mn"),
-    ('{"storage": {"layout": "\\ud800"}}', "storage.layout"), ('{"slice": {"k": -Infinity}}', "slice.k")],
-)  # fmt: skip
+    [
+        ('{"slice": {"k": NaN}}', "slice.k"),
+        ('{"storage": {"mn": 1e400}}', "storage.mn"),
+        ('{"storage": {"layout": "\\ud800"}}', "storage.layout"),
+        ('{"slice": {"k": -Infinity}}', "slice.k"),
+    ],
+)
 def test_what_is_no_json_names_its_field(client: Client, text: str, field: str) -> None:
     error = refused(
         client.post("/api/v1/descriptors/verify", content=text, headers={"content-type": "application/json"})
@@ -198,13 +202,24 @@ def test_what_cxx_loses_is_told(client: Client) -> None:
 @pytest.mark.parametrize(
     ("given", "value"),
     [
-        ("16", 16), ("007", 7), ("0x1f", 31), ("0X1F", 31), ("0b101", 5), ("0B11", 3), ("4_096", 4096), ("4'096", 4096),
+        ("16", 16),
+        ("007", 7),
+        ("0x1f", 31),
+        ("0X1F", 31),
+        ("0b101", 5),
+        ("0B11", 3),
+        ("4_096", 4096),
+        ("4'096", 4096),
         ("0x1_000", 4096),
-        (" 12 ", 12), *((f"12{suffix}", 12) for suffix in "u l ll ul ull lu llu z U L LL UL ULL LU LLU Z uLL".split()),
+        (" 12 ", 12),
+        *((f"12{suffix}", 12) for suffix in "u l ll ul ull lu llu z U L LL UL ULL LU LLU Z uLL".split()),
         ("0x10ull", 16),
-        ("0", 0), ("000", 0), (16, 16), (0, 0),
+        ("0", 0),
+        ("000", 0),
+        (16, 16),
+        (0, 0),
     ],
-)  # fmt: skip
+)
 def test_numbers_in_every_spelling(given: Any, value: int) -> None:
     assert number(given, "k") == value
 
@@ -212,11 +227,41 @@ def test_numbers_in_every_spelling(given: Any, value: int) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        "", " ", "-1", "+1", "1e18", "1.0", "0x", "0b", "0b12", "0o7", "0x_1", "1_", "_1", "1__0", "1lL", "1f", "1 2",
-        "ten", "１２", "²", "9" * 5000, "0" * 5000,
-        1.0, 1e18, float("nan"), float("inf"), True, False, None, [], {}, [1], -1,
+        "",
+        " ",
+        "-1",
+        "+1",
+        "1e18",
+        "1.0",
+        "0x",
+        "0b",
+        "0b12",
+        "0o7",
+        "0x_1",
+        "1_",
+        "_1",
+        "1__0",
+        "1lL",
+        "1f",
+        "1 2",
+        "ten",
+        "１２",
+        "²",
+        "9" * 5000,
+        "0" * 5000,
+        1.0,
+        1e18,
+        float("nan"),
+        float("inf"),
+        True,
+        False,
+        None,
+        [],
+        {},
+        [1],
+        -1,
     ],
-)  # fmt: skip
+)
 def test_what_is_no_number_is_refused(given: Any) -> None:
     with pytest.raises(LayoutError, match="^k is missing" if given is None else "^k is '") as caught:
         number(given, "slice.k")

@@ -118,13 +118,22 @@ def test_each_of_several_builders_gets_its_reading(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "smem desc ptr 0x7f0000001000", "desc_a ptr = 0x7f3a54000400", "&desc = 0x7ffd12345670",
-        "desc_ptr: 0x00007f0000001000", "smem_desc_addr=0x7f0000001000", "address of descriptor: 0x55aa12345678",
-        "descriptor at 0x7ffd7d2800c0", "device ptr 0x0000000b04000000", "tma_desc: 0x7ffe4a3fd980",
-        "(cuda-gdb) p/x &desc_a\n$1 = 0x7ffff5fffca0", "$2 = (const GmmaDescriptor *) 0x7fffffffd980",
-        "CUtensorMap desc = 0x7fff12340040", "descPtr 0x302000000", "0x7f0000001000",
+        "smem desc ptr 0x7f0000001000",
+        "desc_a ptr = 0x7f3a54000400",
+        "&desc = 0x7ffd12345670",
+        "desc_ptr: 0x00007f0000001000",
+        "smem_desc_addr=0x7f0000001000",
+        "address of descriptor: 0x55aa12345678",
+        "descriptor at 0x7ffd7d2800c0",
+        "device ptr 0x0000000b04000000",
+        "tma_desc: 0x7ffe4a3fd980",
+        "(cuda-gdb) p/x &desc_a\n$1 = 0x7ffff5fffca0",
+        "$2 = (const GmmaDescriptor *) 0x7fffffffd980",
+        "CUtensorMap desc = 0x7fff12340040",
+        "descPtr 0x302000000",
+        "0x7f0000001000",
     ],
-)  # fmt: skip
+)
 def test_an_address_is_no_descriptor(text: str) -> None:
     told = reading.read(text)
     assert kinds(told) == ["unknown"] and "is an address of memory" in told.notices[0]
@@ -132,9 +141,18 @@ def test_an_address_is_no_descriptor(text: str) -> None:
     assert not any(piece.kind == "descriptor" for piece in bench(wgmma).pieces)
 
 
-@pytest.mark.parametrize("text", ["gmem 0x302000000", "smem base 0x0000010000000400", "desc = 0x7f0000001000",
-                                  "0x302000000", "gbase: 0x0000000b04000000", "timestamp 0x4000004000010100",
-                                  "checksum: 0x8006000e000e000e"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gmem 0x302000000",
+        "smem base 0x0000010000000400",
+        "desc = 0x7f0000001000",
+        "0x302000000",
+        "gbase: 0x0000000b04000000",
+        "timestamp 0x4000004000010100",
+        "checksum: 0x8006000e000e000e",
+    ],
+)
 def test_a_number_that_the_text_does_not_name_is_offered_and_not_chosen(text: str, tmp_path: Path) -> None:
     told = reading.read(text)
     assert told.kind == "unknown" and told.facts == {} and kinds(told)[1:] == ["descriptor"]
@@ -159,13 +177,22 @@ def test_a_number_that_nothing_else_has_stays_a_descriptor(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "idesc 0x08400490", "instr_desc: 0x08400490", "i_desc = 0x8400490", "InstrDesc 138413200",
-        "instruction descriptor 0x08400490", "instr desc 0x0000000008400490", "idescE = 0x0840049000000000",
-        "uint32_t idesc = 0x08400490;", "constexpr uint32_t kIdesc = 0x08400490u;", "kInstrDesc = 0x08400490",
-        "uint64_t runtime_instr_desc = 0x0840049000000000", "mov.u32 %idesc, 138413200;",
-        "inst_desc: 138413200", "0x08400490",
+        "idesc 0x08400490",
+        "instr_desc: 0x08400490",
+        "i_desc = 0x8400490",
+        "InstrDesc 138413200",
+        "instruction descriptor 0x08400490",
+        "instr desc 0x0000000008400490",
+        "idescE = 0x0840049000000000",
+        "uint32_t idesc = 0x08400490;",
+        "constexpr uint32_t kIdesc = 0x08400490u;",
+        "kInstrDesc = 0x08400490",
+        "uint64_t runtime_instr_desc = 0x0840049000000000",
+        "mov.u32 %idesc, 138413200;",
+        "inst_desc: 138413200",
+        "0x08400490",
     ],
-)  # fmt: skip
+)
 def test_the_32_bits_of_an_instruction_descriptor_are_no_matrix_descriptor(text: str) -> None:
     told = reading.read(text)
     assert told.kind == "topic" and "/idesc/0x08400490" in told.link
@@ -297,8 +324,10 @@ def test_every_print_of_a_log_is_a_map() -> None:
 
 
 def test_a_program_that_names_such_fields_prints_no_map() -> None:
-    for text in ("// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",
-                 "int box_dim = 64;\nint swizzle = 3;\nint globalDim = 64;"):  # fmt: skip
+    for text in (
+        "// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",
+        "int box_dim = 64;\nint swizzle = 3;\nint globalDim = 64;",
+    ):
         assert printed_map.maps(text) == ()
 
 
@@ -317,11 +346,16 @@ WMMA = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 @pytest.mark.parametrize(
     "before",
     [
-        "// wmma.mma\n.reg .b32 %r<8>;\n", "// uses mma\n.reg .f32 %f<4>;\n", "mma\n.reg .b32 y;\n",
-        "/* mma */ .reg .f32 d<4>;\n", "LOOP: // mma.\n.reg .f16x2 a;\n", ".reg .pred p; // wgmma\n.reg .b64 d;\n",
-        "// wgmma.mma_async\n.shared .align 128 .b8 s[1024];\n", "// mma\n.visible .entry k()\n{\n",
+        "// wmma.mma\n.reg .b32 %r<8>;\n",
+        "// uses mma\n.reg .f32 %f<4>;\n",
+        "mma\n.reg .b32 y;\n",
+        "/* mma */ .reg .f32 d<4>;\n",
+        "LOOP: // mma.\n.reg .f16x2 a;\n",
+        ".reg .pred p; // wgmma\n.reg .b64 d;\n",
+        "// wgmma.mma_async\n.shared .align 128 .b8 s[1024];\n",
+        "// mma\n.visible .entry k()\n{\n",
     ],
-)  # fmt: skip
+)
 def test_comments_and_directives_do_not_join_an_opcode(before: str) -> None:
     for text in (f"{before}{WMMA} {{x}}, [p], 16;", f'asm("{before}{WMMA} {{x}}, [p], 16;");'.replace("\n", "\\n")):
         told = reading.read(text)
@@ -459,12 +493,14 @@ def test_the_name_of_an_operation_alone_leaves_its_arguments_open(name: str, cou
         ("StMatrix16x8x8bOp(4)", "stmatrix.sync.aligned.m16n8.x4.trans.shared.b8"),
         ("StMatrix16x8x8bOp(transpose=True, num_matrices=2)", "stmatrix.sync.aligned.m16n8.x2.trans.shared.b8"),
         ("LdMatrix16x8x8bOp(True, 4)", "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8"),
-        ("LdMatrix16x8x8bOp(transpose=True, num_matrices=2, unpack_bits=4)",
-         "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64"),
+        (
+            "LdMatrix16x8x8bOp(transpose=True, num_matrices=2, unpack_bits=4)",
+            "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64",
+        ),
         ("LdMatrix8x16x8bOp(num_matrices=2, unpack_bits=6)", "ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32"),
         ("LdMatrix8x8x16bOp(False, 4)", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
     ],
-)  # fmt: skip
+)
 def test_an_operation_that_moves_matrices_is_its_instruction(text: str, ptx: str) -> None:
     told = reading.read(text)
     assert (told.kind, told.facts["ptx"]) == ("instruction", ptx)
@@ -474,10 +510,18 @@ def test_an_operation_that_moves_matrices_is_its_instruction(text: str, ptx: str
 
 @pytest.mark.parametrize(
     "text",
-    ["LdMatrix16x16x8bOp(4)", "LdMatrix16x16x8bOp()", "LdMatrix16x16x8bOp(False, 2)", "StMatrix16x8x8bOp(3)",
-     "LdMatrix16x8x8bOp(4)", "LdMatrix16x8x8bOp(True, 1)", "LdMatrix8x8x16bOp(4)", "StMatrix8x8x16bOp(False, 8)",
-     "LdMatrix16x16x8bOp(num_matrices=2, unpack_bits=4)"],
-)  # fmt: skip
+    [
+        "LdMatrix16x16x8bOp(4)",
+        "LdMatrix16x16x8bOp()",
+        "LdMatrix16x16x8bOp(False, 2)",
+        "StMatrix16x8x8bOp(3)",
+        "LdMatrix16x8x8bOp(4)",
+        "LdMatrix16x8x8bOp(True, 1)",
+        "LdMatrix8x8x16bOp(4)",
+        "StMatrix8x8x16bOp(False, 8)",
+        "LdMatrix16x16x8bOp(num_matrices=2, unpack_bits=4)",
+    ],
+)
 def test_an_operation_that_no_release_takes_is_refused_with_todays_signature(text: str) -> None:
     told = reading.read(text)
     name = text.split("(")[0]
@@ -492,14 +536,17 @@ ATOM = "Copy_Atom<DefaultCopy, half_t>{}"
     [
         (f"make_tiled_copy({ATOM}, Layout<Shape<_16,_8>>{{}}, Layout<Shape<_4,_1>>{{}}, Shape<_64,_32>{{}})", [64, 32]),
         ("cute.make_tiled_copy(atom, cute.make_layout((16,8)), cute.make_layout((4,1)), (64,32))", [64, 32]),
-        ("cute.make_tiled_copy(atom, thr_layout=cute.make_layout((16,8)), val_layout=cute.make_layout((4,4)),"
-         " tiler_mn=(64,32))", [64, 32]),
+        (
+            "cute.make_tiled_copy(atom, thr_layout=cute.make_layout((16,8)), val_layout=cute.make_layout((4,4)),"
+            " tiler_mn=(64,32))",
+            [64, 32],
+        ),
         (f"make_tiled_copy({ATOM}, Layout<Shape<_16,_8>>{{}}, Layout<Shape<_4,_1>>{{}})", [64, 8]),
         (f"make_tiled_copy({ATOM}, Layout<Shape<_16,_8,_1,_2>>{{}}, Layout<Shape<_4,_1,_2,_1>>{{}})", [64, 8, 2, 2]),
         (f"make_tiled_copy({ATOM}, Layout<Shape<_16,_8>>{{}}, Layout<Shape<_4,_1>>{{}}, tiler)", None),
         (f"make_tiled_copy({ATOM}, Layout<Shape<_16,_8>>{{}}, Layout<Shape<_4,_1>>{{}}, Shape<_32,_8>{{}})", None),
     ],
-)  # fmt: skip
+)
 def test_the_tile_of_a_copy_is_the_one_that_it_is_given(text: str, tile: list[int] | None) -> None:
     told = reading.read(text)
     assert told.kind == "tiled_copy" and told.facts["threads"] in (128, 256) and told.facts["tiler_mn"] == tile
@@ -521,7 +568,7 @@ TRAITS = """template <> struct MMA_Traits<SM80_16x8x16_F32F16F16F32_TN> {{
         ("C", "_2,_2", "_32,_1", "_8,_8", "CLayout covers 96 of the 128 elements of its 16×8 tile"),
         ("A", "_2,_2,_2", "_32,_1", "_16,_8,_256", "outside the 256 elements"),
     ],
-)  # fmt: skip
+)
 def test_traits_that_cover_a_part_say_so_and_that_they_are_not_the_atoms(
     letter: str, shape: str, thread: str, value: str, said: str
 ) -> None:
@@ -579,8 +626,14 @@ def test_a_layout_without_traits_counts_its_elements() -> None:
     told = reading.read(
         "using ALayout = Layout<Shape<Shape<_4,_8>,Shape<_2,_2,_2>>, Stride<Stride<_32,_1>,Stride<_16,_8,_32>>>;"
     )
-    places = [32 * t + g + 16 * i + 8 * j + 32 * k for t in range(4) for g in range(8) for i in (0, 1) for j in (0, 1)
-              for k in (0, 1)]  # fmt: skip
+    places = [
+        32 * t + g + 16 * i + 8 * j + 32 * k
+        for t in range(4)
+        for g in range(8)
+        for i in (0, 1)
+        for j in (0, 1)
+        for k in (0, 1)
+    ]
     assert len(np.unique(places)) == 160
     assert any("covers 160 of 256 elements" in notice for notice in told.notices)
 
@@ -593,14 +646,21 @@ BF16, F16 = "SM80_16x8x16_F32BF16BF16F32_TN", "SM80_16x8x16_F32F16F16F32_TN"
     [
         (f"using M = std::conditional_t<kBf16, {BF16}, {F16}>;", [f"If kBf16, {BF16}", f"If not (kBf16), {F16}"]),
         (f"using M = typename std::conditional<(N > 64), {BF16}, {F16}>::type;", [f"If (N > 64), {BF16}"]),
-        (f"using A = {BF16};\nusing M = std::conditional_t<x, A, std::conditional_t<y, {F16}, A>>;",
-         [f"If x, A = {BF16}", f"If not (x) and y, {F16}", f"If not (x) and not (y), A = {BF16}"]),
-        (f"using M = std::conditional_t<b, {BF16}, {F16}>;\nusing T = TiledMMA<MMA_Atom<M>, Layout<Shape<_2,_2>>>;",
-         [f"If b, {BF16}", f"If not (b), {F16}"]),
-        ("using C = std::conditional_t<T, Copy_Atom<SM75_U32x4_LDSM_N, half_t>, Copy_Atom<SM75_U16x8_LDSM_T, half_t>>;",
-         ["SM75_U32x4_LDSM_N, half_t>: ldmatrix.sync.aligned.m8n8.x4.shared.b16"]),
+        (
+            f"using A = {BF16};\nusing M = std::conditional_t<x, A, std::conditional_t<y, {F16}, A>>;",
+            [f"If x, A = {BF16}", f"If not (x) and y, {F16}", f"If not (x) and not (y), A = {BF16}"],
+        ),
+        (
+            f"using M = std::conditional_t<b, {BF16}, {F16}>;\nusing T = TiledMMA<MMA_Atom<M>, Layout<Shape<_2,_2>>>;",
+            [f"If b, {BF16}", f"If not (b), {F16}"],
+        ),
+        (
+            "using C = std::conditional_t<T, Copy_Atom<SM75_U32x4_LDSM_N, half_t>,"
+            " Copy_Atom<SM75_U16x8_LDSM_T, half_t>>;",
+            ["SM75_U32x4_LDSM_N, half_t>: ldmatrix.sync.aligned.m8n8.x4.shared.b16"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_page_of_a_conditional_says_which_atom_each_arm_is(text: str, said: list[str]) -> None:
     told = reading.read(text)
     assert all(any(part in notice for notice in told.notices) for part in said), told.notices

@@ -47,19 +47,28 @@ def refusal(answer: Any, status: int) -> ErrorBody:
 @pytest.mark.parametrize(
     ("raw", "code", "says"),
     [
-        (b"", "bad_json", "empty"), (b" \n", "bad_json", "empty"), (b"{", "bad_json", "line 1, column 2"),
+        (b"", "bad_json", "empty"),
+        (b" \n", "bad_json", "empty"),
+        (b"{", "bad_json", "line 1, column 2"),
         (b"\xff\xfe{}", "bad_json", "UTF-8"),
-        (b'{"descriptor": "\xff"}', "bad_json", "UTF-8"), (b'{"descriptor": "\\ud800"}', "bad_json", "UTF-8"),
+        (b'{"descriptor": "\xff"}', "bad_json", "UTF-8"),
+        (b'{"descriptor": "\\ud800"}', "bad_json", "UTF-8"),
         (b'["\\udfff"]', "bad_json", "UTF-8"),
-        (b"[]", "bad_request", "a list"), (b"null", "bad_request", "null"), (b'"x"', "bad_request", "x"),
+        (b"[]", "bad_request", "a list"),
+        (b"null", "bad_request", "null"),
+        (b'"x"', "bad_request", "x"),
         (b"1", "bad_request", "1"),
-        (b'{"slice": NaN}', "bad_json", "NaN"), (b'{"slice": {"k": -Infinity}}', "bad_json", "Infinity"),
+        (b'{"slice": NaN}', "bad_json", "NaN"),
+        (b'{"slice": {"k": -Infinity}}', "bad_json", "Infinity"),
         (b'{"operand": "a", "operand": "b"}', "bad_json", "operand"),
-        (b'{"storage": {"mn": 64, "mn": 8}}', "bad_json", "mn"), (b"[" * 200_000, "bad_json", "deep"),
+        (b'{"storage": {"mn": 64, "mn": 8}}', "bad_json", "mn"),
+        (b"[" * 200_000, "bad_json", "deep"),
         (b'{"a":' * 50 + b"1" + b"}" * 50, "bad_json", "deep"),
-        (b"\xef\xbb\xbf{}", "bad_json", "BOM"), (b"{} {}", "bad_json", "column 4"), (b"'{}'", "bad_json", "column 1"),
+        (b"\xef\xbb\xbf{}", "bad_json", "BOM"),
+        (b"{} {}", "bad_json", "column 4"),
+        (b"'{}'", "bad_json", "column 1"),
     ],
-)  # fmt: skip
+)
 def test_bodies_that_are_no_json_object(client: Client, raw: bytes, code: str, says: str) -> None:
     for path in (VERIFY, "/api/v1/gpu/runs"):
         told = refusal(client.post(path, content=raw, headers={"content-type": "application/json"}), 422)
@@ -106,17 +115,35 @@ def test_long_numbers_reach_the_reader_that_names_the_field(client: Client) -> N
 @pytest.mark.parametrize(
     ("path", "field"),
     [
-        ("descriptors/encode", "swizzle"), ("descriptors/encode", "lbo_bytes"), ("descriptors/reads", "operand"),
-        ("descriptors/reads", "major"), ("descriptors/reads", "instruction"),
-        ("descriptors/verify", "storage"), ("descriptors/verify", "slice"), ("descriptors/verify", "slice.k"),
-        ("descriptors/verify", "storage.mn"), ("descriptors/verify", "storage.swizzle"),
-        ("chain", "operand"), ("chain", "load"), ("chain", "mma"), ("chain", "major"), ("chain", "storage.pitch_bytes"),
-        ("banks", "access"), ("banks", "swizzle"), ("banks", "address"),
-        ("banks/solve", "row_bytes"), ("banks/solve", "pad"), ("banks/solve", "accesses"), ("gpu/runs", "kind"),
-        ("gpu/runs", "backend"), ("gpu/runs", "device"), ("gpu/runs", "seed"),
-        ("gpu/runs", "a_from"), ("gpu/runs", "instruction"),
+        ("descriptors/encode", "swizzle"),
+        ("descriptors/encode", "lbo_bytes"),
+        ("descriptors/reads", "operand"),
+        ("descriptors/reads", "major"),
+        ("descriptors/reads", "instruction"),
+        ("descriptors/verify", "storage"),
+        ("descriptors/verify", "slice"),
+        ("descriptors/verify", "slice.k"),
+        ("descriptors/verify", "storage.mn"),
+        ("descriptors/verify", "storage.swizzle"),
+        ("chain", "operand"),
+        ("chain", "load"),
+        ("chain", "mma"),
+        ("chain", "major"),
+        ("chain", "storage.pitch_bytes"),
+        ("banks", "access"),
+        ("banks", "swizzle"),
+        ("banks", "address"),
+        ("banks/solve", "row_bytes"),
+        ("banks/solve", "pad"),
+        ("banks/solve", "accesses"),
+        ("gpu/runs", "kind"),
+        ("gpu/runs", "backend"),
+        ("gpu/runs", "device"),
+        ("gpu/runs", "seed"),
+        ("gpu/runs", "a_from"),
+        ("gpu/runs", "instruction"),
     ],
-)  # fmt: skip
+)
 def test_nothing_stands_for_a_value_that_is_none(client: Client, path: str, field: str) -> None:
     """Values that are false to Python are no value: the default stands only where the key is left out."""
     for nothing in (False, "", [], {}, None, 1.5, True, ["a"], {"a": 1}, "\u0000"):
@@ -139,16 +166,20 @@ def test_nothing_stands_for_a_value_that_is_none(client: Client, path: str, fiel
         (f"/api/v1/instructions/{PTX}?x=1", "x", "Allowed: idesc"),
         (f"/api/v1/instructions/{PTX}/operands/a?select=1", "select", "'selector'"),
         ("/api/v1/smem/tile?swizle=128B", "swizle", "'swizzle'"),
-        ("/api/v1/descriptors/0x0?major=K", "major", "Allowed: format"), ("/api/v1/gpu?a", "a", "takes none"),
-        (f"/api/v1/reuse?from={PTX}&too={PTX}", "too", "'to'"), ("/healthz?q=1", "q", "takes none"),
-        ("/readyz?q=1", "q", "takes none"), ("/metrics?q=1", "q", "takes none"),
-        (f"/api/v1/reuse?from={PTX}", "to", "required"), (f"/api/v1/compare?right={PTX}/a", "left", "required"),
+        ("/api/v1/descriptors/0x0?major=K", "major", "Allowed: format"),
+        ("/api/v1/gpu?a", "a", "takes none"),
+        (f"/api/v1/reuse?from={PTX}&too={PTX}", "too", "'to'"),
+        ("/healthz?q=1", "q", "takes none"),
+        ("/readyz?q=1", "q", "takes none"),
+        ("/metrics?q=1", "q", "takes none"),
+        (f"/api/v1/reuse?from={PTX}", "to", "required"),
+        (f"/api/v1/compare?right={PTX}/a", "left", "required"),
         (f"/api/v1/instructions/{PTX}/operands/a?selector=x", "selector", "integer"),
         (f"/api/v1/instructions/{PTX}/operands/a?byte_id=1.5", "byte_id", "integer"),
         ("/api/v1/smem/tile?mn=1e2", "mn", "integer"),
         ("/api/v1/smem/tile?mn=" + "9" * 5000, "mn", "integer"),
     ],
-)  # fmt: skip
+)
 def test_parameters(client: Client, path: str, field: str, hint: str) -> None:
     told = refusal(client.get(path), 422)
     assert told.field == field and hint in told.hint, told
@@ -202,15 +233,28 @@ def test_head_is_get_without_its_body(client: Client) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/api/v1/instructions/%00", "/api/v1/instructions/%ff%fe", "/api/v1/descriptors/%00%0a",
-        "/api/v1/descriptors/%F0%9F%98%80", "/i/%00.svg", "/i/%ff/a.png",
-        "/descriptor/wgmma/%00.json", "/api/v1/instructions/" + "a" * 4000, f"/api/v1/instructions/{PTX}/operands/%00",
-        f"/i/{PTX}/%E2%80%AE.svg", "/api/v1/instructions/..%2f..%2fetc",
-        "/static/%00", "/static/..%2f..%2fpyproject.toml", "/api/v1//instructions", "/api/v1/instructions/",
-        "/vendor/plotly-%00.js", f"/i/{PTX}.svg?colour=%00", "/smem.svg?mn=%ff",
-        "/api/v1/instructions?q=%00%ff", "/api/v1/instructions?family=%00",
+        "/api/v1/instructions/%00",
+        "/api/v1/instructions/%ff%fe",
+        "/api/v1/descriptors/%00%0a",
+        "/api/v1/descriptors/%F0%9F%98%80",
+        "/i/%00.svg",
+        "/i/%ff/a.png",
+        "/descriptor/wgmma/%00.json",
+        "/api/v1/instructions/" + "a" * 4000,
+        f"/api/v1/instructions/{PTX}/operands/%00",
+        f"/i/{PTX}/%E2%80%AE.svg",
+        "/api/v1/instructions/..%2f..%2fetc",
+        "/static/%00",
+        "/static/..%2f..%2fpyproject.toml",
+        "/api/v1//instructions",
+        "/api/v1/instructions/",
+        "/vendor/plotly-%00.js",
+        f"/i/{PTX}.svg?colour=%00",
+        "/smem.svg?mn=%ff",
+        "/api/v1/instructions?q=%00%ff",
+        "/api/v1/instructions?family=%00",
     ],
-)  # fmt: skip
+)
 def test_strange_bytes_in_addresses(client: Client, path: str) -> None:
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code in (200, 307, 404, 422), answer.text
@@ -250,9 +294,11 @@ def test_a_client_that_leaves_is_no_failure_of_the_server(client: Client, caplog
     assert answer.status == 0 and "the client left" in caplog.text and "Traceback" not in caplog.text
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
-allow_infinity=False) | st.text(),
-lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
 
 
 @given(

@@ -110,8 +110,10 @@ def test_fp8_wgmma_needs_no_shuffle_at_any_n(n: int) -> None:
         assert sorted(found.order[32 * step : 32 * step + 32]) == list(range(32 * step, 32 * step + 32))
 
 
-@pytest.mark.parametrize(("n", "verdict", "steps", "tiles"),
-[(8, "registers", 1, 2), (24, "registers", 3, 2), (64, "registers", 4, 1), (256, "registers", 16, 1)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "verdict", "steps", "tiles"),
+    [(8, "registers", 1, 2), (24, "registers", 3, 2), (64, "registers", 4, 1), (256, "registers", 16, 1)],
+)
 def test_k_steps_of_a_wide_accumulator(n: int, verdict: str, steps: int, tiles: int) -> None:
     text = f"wgmma.mma_async.m64n{n}k16.f32.f16.f16"
     found = reuse(find(text), find(text))

@@ -148,15 +148,31 @@ def test_no_template_and_no_script_asks_for_a_name() -> None:
 
 
 ASKED = [
-    'i.family.name == "wmma"', 'i.family.name != "mma"', 'i.family.name in ("mma", "mma_sp")', '".load." in i.ptx',
-    '"b8x16" in i.ptx', 'i.ptx.startswith("wmma")',
-    'i.threads == 128', "i.threads != WARPGROUP", "op.threads == 32", 'i.syntax.opcode == "wgmma.mma_async"',
+    'i.family.name == "wmma"',
+    'i.family.name != "mma"',
+    'i.family.name in ("mma", "mma_sp")',
+    '".load." in i.ptx',
+    '"b8x16" in i.ptx',
+    'i.ptx.startswith("wmma")',
+    "i.threads == 128",
+    "i.threads != WARPGROUP",
+    "op.threads == 32",
+    'i.syntax.opcode == "wgmma.mma_async"',
     'i.family.opcode.text.endswith(".sp")',
-    '{"mma": 1}[i.family.name]', 'MENU = ("wmma", "wgmma")', 'T = {"ldmatrix": 1, "stmatrix": 2}',
-    'i.family.name.startswith("wgmma")', 're.match("wmma.load", i.ptx)', '".16x32bx2." in found.ptx',
-    '"4x256b" not in found.ptx', 'row.name == "tf32"', 'mma.kind.name in ("f16", "tf32")', 'form.name != "wgmma"',
-    'op.element.name == "tf32"', "form is WGMMA", "tile.form is not TCGEN05",
-]  # fmt: skip
+    '{"mma": 1}[i.family.name]',
+    'MENU = ("wmma", "wgmma")',
+    'T = {"ldmatrix": 1, "stmatrix": 2}',
+    'i.family.name.startswith("wgmma")',
+    're.match("wmma.load", i.ptx)',
+    '".16x32bx2." in found.ptx',
+    '"4x256b" not in found.ptx',
+    'row.name == "tf32"',
+    'mma.kind.name in ("f16", "tf32")',
+    'form.name != "wgmma"',
+    'op.element.name == "tf32"',
+    "form is WGMMA",
+    "tile.form is not TCGEN05",
+]
 
 
 @pytest.mark.parametrize("line", ASKED)

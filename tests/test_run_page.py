@@ -20,10 +20,16 @@ from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 DIFFERS = {
-    "meta": {"device": "NVIDIA H100 PCIe", "compute_capability": "9.0", "driver": "1", "nvrtc": "2",
-             "date": "2026-11-22", "method": "A test's."},
+    "meta": {
+        "device": "NVIDIA H100 PCIe",
+        "compute_capability": "9.0",
+        "driver": "1",
+        "nvrtc": "2",
+        "date": "2026-11-22",
+        "method": "A test's.",
+    },
     "results": {MMA: {"mma": "differs: 3 of 128", "fragment": "agrees"}},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +44,12 @@ def spaced(text: str) -> str:
 @pytest.mark.parametrize(
     ("simulation", "wrong", "mark", "said", "colour"),
     [
-        (True, 0, "≈", "Simulated: 128 values", ""), (True, 2, "✗", "Differs: 126 of 128", "bad"),
-        (False, 0, "✓", "Agrees: 128 of 128", "ok"), (False, 2, "✗", "Differs: 126 of 128", "bad"),
+        (True, 0, "≈", "Simulated: 128 values", ""),
+        (True, 2, "✗", "Differs: 126 of 128", "bad"),
+        (False, 0, "✓", "Agrees: 128 of 128", "ok"),
+        (False, 2, "✗", "Differs: 126 of 128", "bad"),
     ],
-)  # fmt: skip
+)
 def test_a_run_says_whether_it_agreed(
     client: Client, monkeypatch: pytest.MonkeyPatch, *, simulation: bool, wrong: int, mark: str, said: str, colour: str
 ) -> None:

@@ -74,10 +74,15 @@ def test_mma_sp_is_cutlasss_reordering(element: str, unit: Any) -> None:
     assert np.array_equal(reorder_meta(packed).view(np.uint32), one.words(indices))
 
 
-@pytest.mark.parametrize("text", [
-    "m16n8k32.row.col.f32.f16.f16.f32", "m16n8k16.row.col.f32.tf32.tf32.f32", "m16n8k64.row.col.s32.s8.s8.s32",
-    "m16n8k128.row.col.s32.s4.s4.s32",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m16n8k32.row.col.f32.f16.f16.f32",
+        "m16n8k16.row.col.f32.tf32.tf32.f32",
+        "m16n8k64.row.col.s32.s8.s8.s32",
+        "m16n8k128.row.col.s32.s4.s4.s32",
+    ],
+)
 def test_ldmatrix_brings_each_lane_the_word_that_mma_sp_reads(text: str) -> None:
     """Row g of an 8x8 matrix holds the words of lanes 4g to 4g + 3: the lane of a word is its number."""
     op = catalog.find(f"mma.sp::ordered_metadata.{text}").operand("a")
@@ -180,9 +185,11 @@ def test_the_cuda_code_compiles() -> None:
 @pytest.mark.parametrize("vec", ["1X", "2X", "4X"])
 def test_a_register_of_mma_sync_holds_what_the_instruction_reads(vec: str) -> None:
     """Each factor that an instruction reads of a lane and byte is the factor of that row and block."""
-    text = {"1X": "mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
-            "2X": "mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
-            "4X": "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"}[vec]  # fmt: skip
+    text = {
+        "1X": "mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+        "2X": "mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        "4X": "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    }[vec]
     found = catalog.find(f"mma.sync.aligned.m16n8k{32 if vec == '1X' else 64}.row.col.kind::{text}")
     blocks = found.scales["scale_a"].blocks
     factors = np.arange(32 * 8, dtype=np.uint8).reshape(32, 8)
@@ -202,9 +209,13 @@ def test_a_register_of_mma_sync_holds_what_the_instruction_reads(vec: str) -> No
 
 
 CASES = (
-    {}, {"kind": "mxf4", "n": 192}, {"kind": "mxf4nvf4", "vec": "4X", "n": 64}, {"kind": "mxf4nvf4", "vec": "2X"},
-    {"form": "cta_group::2", "m": 256, "n": 128}, {"n": 8, "k": 128},
-)  # fmt: skip
+    {},
+    {"kind": "mxf4", "n": 192},
+    {"kind": "mxf4nvf4", "vec": "4X", "n": 64},
+    {"kind": "mxf4nvf4", "vec": "2X"},
+    {"form": "cta_group::2", "m": 256, "n": 128},
+    {"n": 8, "k": 128},
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

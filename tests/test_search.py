@@ -42,10 +42,17 @@ def test_the_order_of_types_counts_and_that_of_modifiers_does_not() -> None:
 @pytest.mark.parametrize(
     ("q", "count"),
     [
-        ("stmatrix x2 trans b16", 1), ("trans.x2 STMATRIX b16", 1), ("k1", 0), ("bf16 m16n8k16", 3),
-        ("zz", 0), ("", ALL), (" . ; ", ALL), ("{", ALL), ("m16n8k16\u00a0bf16", 3),
+        ("stmatrix x2 trans b16", 1),
+        ("trans.x2 STMATRIX b16", 1),
+        ("k1", 0),
+        ("bf16 m16n8k16", 3),
+        ("zz", 0),
+        ("", ALL),
+        (" . ; ", ALL),
+        ("{", ALL),
+        ("m16n8k16\u00a0bf16", 3),
     ],
-)  # fmt: skip
+)
 def test_words(q: str, count: int) -> None:
     assert len(ptx(q=q)) == count
 

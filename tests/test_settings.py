@@ -40,14 +40,29 @@ def test_settings_come_from_the_environment() -> None:
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("port", "65536"), ("port", "-1"), ("workers", "0"), ("seconds", "nan"), ("seconds", "0"), ("rate", "-1"),
-        ("rate", "x"), ("body_bytes", "0"), ("url_bytes", "1e9"), ("log_format", "xml"),
-        ("access_log", "maybe"), ("root_path", "/a b"), ("root_path", "/../x"), ("root_path", 'x"y'),
-        ("trusted_proxies", "proxy"), ("trusted_proxies", "10.0.0.1/8"), ("host", "a\nb"),
-        ("frame_ancestors", "x\r\nSet-Cookie: y"), ("frame_ancestors", "'self'; script-src *"), ("cache_bytes", "-1"),
+        ("port", "65536"),
+        ("port", "-1"),
+        ("workers", "0"),
+        ("seconds", "nan"),
+        ("seconds", "0"),
+        ("rate", "-1"),
+        ("rate", "x"),
+        ("body_bytes", "0"),
+        ("url_bytes", "1e9"),
+        ("log_format", "xml"),
+        ("access_log", "maybe"),
+        ("root_path", "/a b"),
+        ("root_path", "/../x"),
+        ("root_path", 'x"y'),
+        ("trusted_proxies", "proxy"),
+        ("trusted_proxies", "10.0.0.1/8"),
+        ("host", "a\nb"),
+        ("frame_ancestors", "x\r\nSet-Cookie: y"),
+        ("frame_ancestors", "'self'; script-src *"),
+        ("cache_bytes", "-1"),
         ("threads", "65"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_setting_is_refused_by_name(name: str, given: str) -> None:
     with pytest.raises(LayoutError) as wrong:
         Settings.of({variable(name): given})

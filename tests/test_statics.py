@@ -19,20 +19,41 @@ def handed(text: str) -> list[list[int | None]]:
 
 
 WRITTEN = [
-    "void g() { n = 3; }", "void g() { n += 3; }", "void g() { n <<= 1; }", "void g() { ++n; }", "void g() { n--; }",
-    "void g(int m) { if (n != m) n = m; }", "void g(int m) { int k = n = m; }", "void g() { read(&n); }",
-    "void g() { for (n = 0; n < 3; n++) {} }", "void g(bool b) { if (b) {} else n = 1; }", "void g() { ::n = 3; }",
-    'void g() { asm("ld.u32 %0, [0];" : "=r"(n)); }', 'void g() { asm("ld.u32 %0, [0];" : "=r" (n)); }',
-    "void g(int m) { cudaMemcpyToSymbol(n, &m, 4); }", "struct S { void g() { n = 3; } };",
+    "void g() { n = 3; }",
+    "void g() { n += 3; }",
+    "void g() { n <<= 1; }",
+    "void g() { ++n; }",
+    "void g() { n--; }",
+    "void g(int m) { if (n != m) n = m; }",
+    "void g(int m) { int k = n = m; }",
+    "void g() { read(&n); }",
+    "void g() { for (n = 0; n < 3; n++) {} }",
+    "void g(bool b) { if (b) {} else n = 1; }",
+    "void g() { ::n = 3; }",
+    'void g() { asm("ld.u32 %0, [0];" : "=r"(n)); }',
+    'void g() { asm("ld.u32 %0, [0];" : "=r" (n)); }',
+    "void g(int m) { cudaMemcpyToSymbol(n, &m, 4); }",
+    "struct S { void g() { n = 3; } };",
     "void g() { x = 1, n = 3; }",
-]  # fmt: skip
+]
 KEPT = [
-    "", "void g() { int m = n; }", "void g() { use(n); }", "void g() { if (n == 3) {} }", "void g() { s.n = 3; }",
-    "void g() { p->n = 3; }", "// n = 3\nvoid g() {}", "/* n = 3, ++n */ void g() {}",
+    "",
+    "void g() { int m = n; }",
+    "void g() { use(n); }",
+    "void g() { if (n == 3) {} }",
+    "void g() { s.n = 3; }",
+    "void g() { p->n = 3; }",
+    "// n = 3\nvoid g() {}",
+    "/* n = 3, ++n */ void g() {}",
     'void g() { puts("n = 3; n++"); }',
-    "void g() { int m = 5 & n; }", "void g(int n = 3) {}", "void g() { a[n] = 3; }", "void g() { if (n <= 3) {} }",
-    "int m = 3, n2 = 4;", "void g() { f(n); }", "void g() { n2 = 3; }",
-]  # fmt: skip
+    "void g() { int m = 5 & n; }",
+    "void g(int n = 3) {}",
+    "void g() { a[n] = 3; }",
+    "void g() { if (n <= 3) {} }",
+    "int m = 3, n2 = 4;",
+    "void g() { f(n); }",
+    "void g() { n2 = 3; }",
+]
 
 
 @pytest.mark.parametrize("other", WRITTEN)

@@ -118,11 +118,15 @@ def test_files_of_the_form(client: Client) -> None:
 @pytest.mark.parametrize(
     ("given", "field", "says"),
     [
-        ({"a": "i * i"}, "a", "A[0,12] = 144 is no s8"), ({"b": "i +"}, "b", "a value is missing"),
-        ({"c": "1 2 3"}, "c", "c is 3"), ({"row": "8"}, "row", "row 8"), ({"seed": "x"}, "seed", "seed is 'x'"),
-        ({"a": "open('x')"}, "a", "has no meaning"), ({"backend": "tpu"}, "backend", "backend is 'tpu'"),
+        ({"a": "i * i"}, "a", "A[0,12] = 144 is no s8"),
+        ({"b": "i +"}, "b", "a value is missing"),
+        ({"c": "1 2 3"}, "c", "c is 3"),
+        ({"row": "8"}, "row", "row 8"),
+        ({"seed": "x"}, "seed", "seed is 'x'"),
+        ({"a": "open('x')"}, "a", "has no meaning"),
+        ({"backend": "tpu"}, "backend", "backend is 'tpu'"),
     ],
-)  # fmt: skip
+)
 def test_refusals_stand_beside_their_field(client: Client, given: dict[str, Any], field: str, says: str) -> None:
     page = client.get(f"/steps/{S8}", params=given)
     label = LABELS["steps"].get(field, field)
@@ -161,7 +165,7 @@ def test_random_steps_are_what_they_were(client: Client) -> None:
         ("mma.m16n8k32.row.col.f32.e4m3.e4m3.f32", {"a": "i / 3.0", "c": "i"}),
         ("mma.m8n8k4.row.col.f64.f64.f64.f64", {"a": "i / 3.0", "b": "0.1"}),
     ],
-)  # fmt: skip
+)
 def test_every_kind_of_mma_takes_them(client: Client, ptx: str, given: dict[str, str]) -> None:
     place = {name: value for name, value in given.items() if name == "product"}
     data = {name: value for name, value in given.items() if name != "product"}

@@ -53,19 +53,23 @@ def line(found: Instruction, form: str) -> assembler.Line:
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_text_assembles_in_every_form_where_it_is_said_to(target: str) -> None:
     """One module a target: what a page shows of an operand list is what ptxas takes."""
-    lines = [
-        line(i, form) for i in ROWS if target in catalog.assembled(i).targets for form in i.family.forms
-    ]  # fmt: skip
+    lines = [line(i, form) for i in ROWS if target in catalog.assembled(i).targets for form in i.family.forms]
     good = assembler.accepted(lines, target, "9.0", chunk=len(lines))
     assert [one for n, one in enumerate(lines) if n not in good] == []
 
 
 REFUSED = (
-    "tcgen05.ld.32x32b.x3.b32", "tcgen05.ld.16x256b.x64.b32", "tcgen05.cp.cta_group::1.64x128b",
-    "tcgen05.cp.cta_group::1.128x256b.warpx4", "tcgen05.ld.red.32x32b.x1.min.f32", "tcgen05.cp.128x256b",
-    "tcgen05.ld.red.32x32b.x2.min.abs.u32", "tcgen05.ld.red.16x64b.x2.min.f32", "tcgen05.shift.cta_group::1.up",
+    "tcgen05.ld.32x32b.x3.b32",
+    "tcgen05.ld.16x256b.x64.b32",
+    "tcgen05.cp.cta_group::1.64x128b",
+    "tcgen05.cp.cta_group::1.128x256b.warpx4",
+    "tcgen05.ld.red.32x32b.x1.min.f32",
+    "tcgen05.cp.128x256b",
+    "tcgen05.ld.red.32x32b.x2.min.abs.u32",
+    "tcgen05.ld.red.16x64b.x2.min.f32",
+    "tcgen05.shift.cta_group::1.up",
     "tcgen05.st.32x32b.x2.pack::16b.b32",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -156,12 +160,16 @@ def test_there_are_as_many_texts_as_ptxas_takes() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "ws.cta_group::2.kind::f16", "ws.cta_group::1.kind::mxf4.block_scale", "cta_group::1.kind::f16.block_scale",
-        "cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X", "cta_group::1.kind::mxf4nvf4.block_scale",
-        "cta_group::1.kind::f16.ashift.collector::a::fill", "cta_group::1.kind::f16.collector::b0::use",
+        "ws.cta_group::2.kind::f16",
+        "ws.cta_group::1.kind::mxf4.block_scale",
+        "cta_group::1.kind::f16.block_scale",
+        "cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X",
+        "cta_group::1.kind::mxf4nvf4.block_scale",
+        "cta_group::1.kind::f16.ashift.collector::a::fill",
+        "cta_group::1.kind::f16.collector::b0::use",
         "cta_group::1.kind::mxf4.block_scale.block16",
     ],
-)  # fmt: skip
+)
 def test_what_ptxas_refuses_of_a_product_is_no_row(text: str) -> None:
     with pytest.raises(LayoutError):
         find(f"tcgen05.mma.{text}")
@@ -177,8 +185,14 @@ def test_ptxas_refuses_it_too() -> None:
     lines = []
     for text in texts:
         near = line(find(str(refusal(text).nearest[0])), "shared")
-        lines.append(assembler.Line(text.replace(".ld.", ".ld.sync.aligned.").replace(".red.sync.aligned", ".red")
-                                    .replace("ld.sync.aligned.red", "ld.red.sync.aligned"), near.operands))  # fmt: skip
+        lines.append(
+            assembler.Line(
+                text.replace(".ld.", ".ld.sync.aligned.")
+                .replace(".red.sync.aligned", ".red")
+                .replace("ld.sync.aligned.red", "ld.red.sync.aligned"),
+                near.operands,
+            )
+        )
     assert assembler.accepted(lines, "sm_103a", "9.0") == set()
 
 
@@ -245,7 +259,7 @@ def test_fields_in_the_address_become_the_word() -> None:
         ("tcgen05.mma.sp.cta_group::1.kind::f16", "m=128,n=64", "D", "metadata", (8, 3), (0, 7)),
         ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", "m=128,n=64", "D", "scale_a", (33, 0), (1, 4)),
     ],
-)  # fmt: skip
+)
 def test_every_layout_is_bound(text: str, wish: str, letter: str, operand: str, at: Any, where: Any) -> None:
     """The probes of PTX's data paths A to G; of a 16-bit A, of metadata and of scale factors one element each."""
     found = bind(find(text), wish)
@@ -277,12 +291,16 @@ def test_a_pair_says_whose_rows_and_columns_are_shown() -> None:
 def test_pasted_lines_of_kernels_open_their_pages() -> None:
     for text, ptx_ in (
         ("tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p;", "tcgen05.mma.cta_group::2.kind::f16"),
-        ("tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%0], %1, %2, [%3], %4, [%5], [%6], p",
-         "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16"),
+        (
+            "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%0], %1, %2, [%3], %4, [%5], [%6], p",
+            "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16",
+        ),
         ('"tcgen05.mma.ws.cta_group::1.kind::i8 [%0], %1, %2, %3, p, 0;\\n"', "tcgen05.mma.ws.cta_group::1.kind::i8"),
-        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0, %1},\\n [%2];\\ntcgen05.wait::ld.sync.aligned;",
-         "tcgen05.ld.sync.aligned.32x32b.x2.b32"),
-    ):  # fmt: skip
+        (
+            "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0, %1},\\n [%2];\\ntcgen05.wait::ld.sync.aligned;",
+            "tcgen05.ld.sync.aligned.32x32b.x2.b32",
+        ),
+    ):
         gone = client().get("/go", params={"ptx": text}, follow_redirects=False)
         assert gone.status_code == 303 and gone.headers["location"] == f"/i/{ptx_}"
         told = client().post("/api/v1/read", json={"text": text}).json()

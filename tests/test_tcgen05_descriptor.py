@@ -93,8 +93,16 @@ def test_a_tile_is_read_by_its_own_word(bits: int, major: str, name: str) -> Non
     step = 256 // bits
     for order in ("mn", "k"):
         tile = Tile(bits, major, mode, max(2 * mn, 64), max(2 * k, 2 * step), order=order, base=8192, form=TCGEN05)
-        spec = {"kind": "canonical", "element_bits": bits, "major": major, "swizzle": name, "mn": tile.mn, "k": tile.k,
-                "order": order, "base": 8192}  # fmt: skip
+        spec = {
+            "kind": "canonical",
+            "element_bits": bits,
+            "major": major,
+            "swizzle": name,
+            "mn": tile.mn,
+            "k": tile.k,
+            "order": order,
+            "base": 8192,
+        }
         stored = storage(spec, bits, major, TCGEN05)
         seen = View(64, step, bits, major, TCGEN05)
         for at in range(0, tile.k, step):
@@ -204,14 +212,21 @@ def test_the_code_gives_the_word(tmp_path: Path) -> None:
     for word in words:
         made = code(Descriptor(word, TCGEN05))
         body = made["function"].replace("__device__ inline uint64_t make_desc", f"uint64_t f{len(lines)}")
-        lines.append((body, f"{{ {made['cutlass']}\n if (desc.desc_ != {word:#x}ull) return 1; }}",
-                      f"if (f{len(lines)}((void*){(word & 0x3FFF) << 4}ull) != {word:#x}ull) return 2;"))  # fmt: skip
+        lines.append(
+            (
+                body,
+                f"{{ {made['cutlass']}\n if (desc.desc_ != {word:#x}ull) return 1; }}",
+                f"if (f{len(lines)}((void*){(word & 0x3FFF) << 4}ull) != {word:#x}ull) return 2;",
+            )
+        )
     source = (
         "#include <cute/arch/mma_sm100_desc.hpp>\n"
         "static uint64_t __cvta_generic_to_shared(const void* p) { return (uint64_t)p; }\n"
         + "\n".join(body for body, _, _ in lines)
-        + "\nint main() {\n" + "\n".join(f"{a}\n{b}" for _, a, b in lines) + "\n}\n"
-    )  # fmt: skip
+        + "\nint main() {\n"
+        + "\n".join(f"{a}\n{b}" for _, a, b in lines)
+        + "\n}\n"
+    )
     (tmp_path / "words.cpp").write_text(source)
     cuda = nvrtc.headers()
     assert cuda is not None
@@ -223,8 +238,13 @@ def test_the_code_gives_the_word(tmp_path: Path) -> None:
 
 
 def test_api_page_and_picture(client: Client) -> None:
-    body = {"descriptor": hex(RIGHT), "format": "tcgen05", "instruction": "tcgen05.mma.cta_group::2.kind::f16",
-            "idesc": "0x10400490", "operand": "b"}  # fmt: skip
+    body = {
+        "descriptor": hex(RIGHT),
+        "format": "tcgen05",
+        "instruction": "tcgen05.mma.cta_group::2.kind::f16",
+        "idesc": "0x10400490",
+        "operand": "b",
+    }
     read = client.post("/api/v1/descriptors/reads", json=body).json()
     assert np.shape(read["address"]) == (128, 16) and read["first"] == 4096
     stored = {"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64, "base": 4096}
@@ -249,10 +269,17 @@ def test_api_page_and_picture(client: Client) -> None:
     assert BASE32B.atom(32, "MN") == (32, 4)
 
 
-@pytest.mark.parametrize("query", [
-    "", "&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=32", "&element_bits=8&major=MN&mn=128&k=64",
-    "&element_bits=4&k=256&mn=128", "&major=MN&mn=128&k=64&swizzle=64B", "&swizzle=none&mn=256&k=32&rows=256",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=32",
+        "&element_bits=8&major=MN&mn=128&k=64",
+        "&element_bits=4&k=256&mn=128",
+        "&major=MN&mn=128&k=64&swizzle=64B",
+        "&swizzle=none&mn=256&k=32&rows=256",
+    ],
+)
 def test_the_tile_page_has_the_format(query: str) -> None:
     """Every word of the page is one of the format, and every link of its choices leads to a tile of it."""
     client = Client(create_app())

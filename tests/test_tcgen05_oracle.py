@@ -48,8 +48,10 @@ def test_the_catalogue_has_the_texts_of_the_syntax_and_no_other() -> None:
 
 def test_a_comes_from_where_the_syntax_has_it() -> None:
     places = {i.ptx: set(i.family.reads["a"]) for i in PRODUCTS}
-    said = {text: {place for place, has in ((Place.DESCRIPTOR, desc), (Place.TENSOR, inside)) if has}
-            for text, desc, inside in ptx.product_texts()}  # fmt: skip
+    said = {
+        text: {place for place, has in ((Place.DESCRIPTOR, desc), (Place.TENSOR, inside)) if has}
+        for text, desc, inside in ptx.product_texts()
+    }
     assert places == said and sum(map(len, said.values())) == 880
 
 

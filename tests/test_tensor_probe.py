@@ -29,9 +29,14 @@ def _wrong(found: Any) -> list[str]:
 
 def test_every_probe_finds_the_maps_in_a_simulation() -> None:
     device = Simulated()
-    found = [*tensor_moves.run(device), *tensor_probes.d_codes(device), *tensor_probes.a_codes(device),
-             *tensor_probes.descriptors(device, 2), *tensor_probes.metadata(device),
-             *tensor_probes.types(device)]  # fmt: skip
+    found = [
+        *tensor_moves.run(device),
+        *tensor_probes.d_codes(device),
+        *tensor_probes.a_codes(device),
+        *tensor_probes.descriptors(device, 2),
+        *tensor_probes.metadata(device),
+        *tensor_probes.types(device),
+    ]
     assert _wrong(found) == [] and sum(one.ran for one in found) > 1_500_000
     keys = {one.key for one in found}
     assert {f"tcgen05.{verb}.{move.shape}" for verb in ("ld", "st") for move in rows.MOVES} <= keys
@@ -138,11 +143,28 @@ def test_a_kernel_orders_what_it_does(form: str) -> None:
     meet = MEET[2 if form.endswith("2") else 1]
     across = ["tcgen05.fence::before_thread_sync", *meet, "tcgen05.fence::after_thread_sync"]
     assert re.findall(ORDER, text) == [
-        *(meet if len(meet) == 2 else ["__syncwarp"]), "tcgen05.alloc", "tcgen05.relinquish", "mbarrier.init",
-        "fence.mbarrier_init", "__syncwarp", "fence.proxy.async", *across, "tcgen05.st", "tcgen05.wait::st", *across,
-        "tcgen05.mma", "tcgen05.commit", "mbarrier.try_wait", "__syncwarp", *across, "tcgen05.ld", "tcgen05.wait::ld",
-        across[0], *meet, "tcgen05.dealloc",
-    ]  # fmt: skip
+        *(meet if len(meet) == 2 else ["__syncwarp"]),
+        "tcgen05.alloc",
+        "tcgen05.relinquish",
+        "mbarrier.init",
+        "fence.mbarrier_init",
+        "__syncwarp",
+        "fence.proxy.async",
+        *across,
+        "tcgen05.st",
+        "tcgen05.wait::st",
+        *across,
+        "tcgen05.mma",
+        "tcgen05.commit",
+        "mbarrier.try_wait",
+        "__syncwarp",
+        *across,
+        "tcgen05.ld",
+        "tcgen05.wait::ld",
+        across[0],
+        *meet,
+        "tcgen05.dealloc",
+    ]
 
 
 def test_a_probe_that_ends_takes_no_other_with_it() -> None:

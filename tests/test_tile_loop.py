@@ -40,9 +40,15 @@ def executed(mma: Any, name: str, where: Any, read: Any, load: str, size: tuple[
     source = copy.source
     for warp in range(copy.threads // 32):
         for access in range(source.values // source.access):
-            at = [int(read.address(int(source.rows[32 * warp + lane, access * source.access]),
-                                   int(source.cols[32 * warp + lane, access * source.access])))
-                  for lane in range(32)]  # fmt: skip
+            at = [
+                int(
+                    read.address(
+                        int(source.rows[32 * warp + lane, access * source.access]),
+                        int(source.cols[32 * warp + lane, access * source.access]),
+                    )
+                )
+                for lane in range(32)
+            ]
             matrices = memory[np.array(at)[:, None] // 2 + np.arange(8)].reshape(4, 8, 8)  # [matrix, line, place]
             for lane in range(32):
                 for value in range(8):
@@ -55,10 +61,14 @@ def executed(mma: Any, name: str, where: Any, read: Any, load: str, size: tuple[
 @pytest.mark.parametrize(
     ("name", "inner", "load", "stored", "read"),
     [
-        ("a", "K", N, "128B", "128B"), ("b", "K", N, "64B", "64B"), ("b", "MN", T, "128B", "128B"),
-        ("a", "K", N, "128B", "none"), ("b", "K", N, "none", "128B"), ("a", "K", N, "32B", "64B"),
+        ("a", "K", N, "128B", "128B"),
+        ("b", "K", N, "64B", "64B"),
+        ("b", "MN", T, "128B", "128B"),
+        ("a", "K", N, "128B", "none"),
+        ("b", "K", N, "none", "128B"),
+        ("a", "K", N, "32B", "64B"),
     ],
-)  # fmt: skip
+)
 def test_what_arrives_is_what_the_bytes_say(name: str, inner: str, load: str, stored: str, read: str) -> None:
     mma = tiled_mma(HALF, "(2,1,1)", "(32,16,16)", (64, 64, 64))
     where, other = rows(inner, 128, stored), rows(inner, 128, read)
@@ -113,15 +123,35 @@ def test_a_wgmma_reads_by_itself() -> None:
     [
         ({"tiled_mma": {"atom": HALF}}, "a"),
         ({"tiled_mma": {"atom": HALF}, "a": {"load": N}}, "a.storage"),
-        ({"tiled_mma": {"atom": HALF}, "a": {"load": "stmatrix.m8n8.x4.shared.b16",
-         "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 128}}},
-         "a.load"),
-        ({"tiled_mma": {"atom": HALF, "tile": [16, 8, 16]}, "a": {"storage": {"kind": "rows", "inner": "K",
-         "pitch_bytes": 32}, "store": {"atom": "cp.async", "thr_layout": "(3,2)"}}}, "a.store.tile"),
-        ({"tiled_mma": {"atom": "SM80_16x8x64_S32S4S4S32_TN"}, "a": {"storage": {"kind": "rows", "inner": "K",
-         "pitch_bytes": 32}}}, "a.operand"),
+        (
+            {
+                "tiled_mma": {"atom": HALF},
+                "a": {
+                    "load": "stmatrix.m8n8.x4.shared.b16",
+                    "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 128},
+                },
+            },
+            "a.load",
+        ),
+        (
+            {
+                "tiled_mma": {"atom": HALF, "tile": [16, 8, 16]},
+                "a": {
+                    "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 32},
+                    "store": {"atom": "cp.async", "thr_layout": "(3,2)"},
+                },
+            },
+            "a.store.tile",
+        ),
+        (
+            {
+                "tiled_mma": {"atom": "SM80_16x8x64_S32S4S4S32_TN"},
+                "a": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 32}},
+            },
+            "a.operand",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_loop_refuses(given: Any, field: str) -> None:
     with pytest.raises(LayoutError) as told:
         main_loop_facts.loop_facts(given)
@@ -138,12 +168,14 @@ def test_the_presets_say_what_they_show() -> None:
         "sm_80 f16, 128B swizzle": ("match", True, []),
         "The same without a swizzle": ("match", False, []),
         "FlashAttention-2, V along its head dimension": ("match", True, []),
-        "V loaded without .trans": (
-            "mismatch", True, ["B: Thread 1 reads 16 bytes at byte 2, which is no multiple o"]),
+        "V loaded without .trans": ("mismatch", True, ["B: Thread 1 reads 16 bytes at byte 2, which is no multiple o"]),
         "Stored with the 128B swizzle, read as plain rows": (
-            "mismatch", False, ["B: 14336 values are wrong. The first: warp 0, K iteration 0,"]),
+            "mismatch",
+            False,
+            ["B: 14336 values are wrong. The first: warp 0, K iteration 0,"],
+        ),
         "8-bit integers": ("match", True, []),
-    }  # fmt: skip
+    }
 
 
 BODY = BODIES["/api/v1/tiles/loop"]

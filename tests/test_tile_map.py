@@ -147,9 +147,16 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("query", "field"),
-    [("down=x", "down"), ("unit=word", "unit"), ("number=1", "number"), ("show=x", "show"), ("plain=2", "plain"),
-    ("unit=element&mn=1024&k=64", "unit"), ("unit=element&element_bits=1&mn=64&k=1024", "unit")],
-)  # fmt: skip
+    [
+        ("down=x", "down"),
+        ("unit=word", "unit"),
+        ("number=1", "number"),
+        ("show=x", "show"),
+        ("plain=2", "plain"),
+        ("unit=element&mn=1024&k=64", "unit"),
+        ("unit=element&element_bits=1&mn=64&k=1024", "unit"),
+    ],
+)
 def test_wrong_options_are_named_and_the_picture_stays(client: Client, query: str, field: str) -> None:
     page = client.get(f"/smem?{query}")
     label = LABELS["smem"][field]
@@ -203,14 +210,21 @@ def test_the_command_line_draws_the_same(client: Client) -> None:
 # Seed of the worked examples: the atoms in 16-byte chunks, and the four tiles' LBO and SBO in units of 16 bytes, atoms
 # laid M or N first.
 ATOMS = {
-    ("none", "K"): "Sw<0,0,3> o (8,1):(1,1)", ("none", "MN"): "Sw<0,0,3> o (1,8):(1,1)",
-    ("32B", "K"): "Sw<1,0,3> o (8,2):(2,1)", ("32B", "MN"): "Sw<1,0,3> o (2,8):(1,2)",
-    ("64B", "K"): "Sw<2,0,3> o (8,4):(4,1)", ("64B", "MN"): "Sw<2,0,3> o (4,8):(1,4)",
-    ("128B", "K"): "Sw<3,0,3> o (8,8):(8,1)", ("128B", "MN"): "Sw<3,0,3> o (8,8):(1,8)",
-}  # fmt: skip
-TILES = {"16×64, K-major, no swizzle": {"LBO": 16, "SBO": 8}, "16×64, K-major, 32B swizzle": {"SBO": 16},
-"128×16, MN-major, no swizzle": {"LBO": 128, "SBO": 8},
-"128×16, MN-major, 128B swizzle": {"LBO": 64, "SBO": 128}}  # fmt: skip
+    ("none", "K"): "Sw<0,0,3> o (8,1):(1,1)",
+    ("none", "MN"): "Sw<0,0,3> o (1,8):(1,1)",
+    ("32B", "K"): "Sw<1,0,3> o (8,2):(2,1)",
+    ("32B", "MN"): "Sw<1,0,3> o (2,8):(1,2)",
+    ("64B", "K"): "Sw<2,0,3> o (8,4):(4,1)",
+    ("64B", "MN"): "Sw<2,0,3> o (4,8):(1,4)",
+    ("128B", "K"): "Sw<3,0,3> o (8,8):(8,1)",
+    ("128B", "MN"): "Sw<3,0,3> o (8,8):(1,8)",
+}
+TILES = {
+    "16×64, K-major, no swizzle": {"LBO": 16, "SBO": 8},
+    "16×64, K-major, 32B swizzle": {"SBO": 16},
+    "128×16, MN-major, no swizzle": {"LBO": 128, "SBO": 8},
+    "128×16, MN-major, 128B swizzle": {"LBO": 64, "SBO": 128},
+}
 
 
 def test_all_eight_atoms_and_both_orders_stand_side_by_side() -> None:

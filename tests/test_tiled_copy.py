@@ -40,16 +40,22 @@ def test_atoms_are_cutlasss_traits(x: int, turned: bool) -> None:
 def test_raked_threads_and_values() -> None:
     """Element (m, n) of a tile belongs to thread thr(m div values, n div values) and value val(m mod, n mod)."""
     cases: tuple[Any, ...] = (
-        ((32, 4), (4, 1), (1, 8), (1, 1)), ((16, 8), (8, 1), (4, 2), (1, 4)), ((8, 16), (1, 8), (2, 4), (4, 1)),
-        ((3, 5), (5, 1), (2, 7), (7, 1)), ((32, 1), (1, 32), (1, 16), (1, 1)),
-    )  # fmt: skip
+        ((32, 4), (4, 1), (1, 8), (1, 1)),
+        ((16, 8), (8, 1), (4, 2), (1, 4)),
+        ((8, 16), (1, 8), (2, 4), (4, 1)),
+        ((3, 5), (5, 1), (2, 7), (7, 1)),
+        ((32, 1), (1, 32), (1, 16), (1, 1)),
+    )
     for thr_shape, thr_stride, val_shape, val_stride in cases:
         thr, val = pycute.Layout(thr_shape, thr_stride), pycute.Layout(val_shape, val_stride)
         rows, cols = (2 * a * b for a, b in zip(thr_shape, val_shape, strict=True))
         made = tiled_copy(
-            "universal", bits=16, thr_layout=f"{thr_shape}:{thr_stride}", val_layout=f"{val_shape}:{val_stride}",
+            "universal",
+            bits=16,
+            thr_layout=f"{thr_shape}:{thr_stride}",
+            val_layout=f"{val_shape}:{val_stride}",
             tile=(rows, cols),
-        )  # fmt: skip
+        )
         values = val.size()
         tm, tn = (a * b for a, b in zip(thr_shape, val_shape, strict=True))
         for row in range(rows):
@@ -129,9 +135,12 @@ def test_global_memory() -> None:
 
 @pytest.mark.parametrize(
     ("atoms", "operand", "tile", "fits"),
-    [("(1,32,1)", "a", (4096, 64), (512, 16)), ("(32,1,1)", "b", (2048, 64), (8, 256)),
-     ("(1,1,1)", "a", (2048, 128), (2048, 128))],
-)  # fmt: skip
+    [
+        ("(1,32,1)", "a", (4096, 64), (512, 16)),
+        ("(32,1,1)", "b", (2048, 64), (8, 256)),
+        ("(1,1,1)", "a", (2048, 128), (2048, 128)),
+    ],
+)
 def test_values_of_all_threads_are_bounded(
     atoms: str, operand: str, tile: tuple[int, int], fits: tuple[int, int]
 ) -> None:
@@ -147,8 +156,9 @@ def test_values_of_all_threads_are_bounded(
             tiled_copy("ldmatrix.m8n8.x1.shared.b16", tiled_mma=made, operand=operand, tile=tile)
 
 
-@pytest.mark.parametrize(("atoms", "permutation", "letter"), [("(4,1,1)", "(32,32,16)", "a"),
-                                                              ("(1,4,1)", "(32,16,16)", "b")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("atoms", "permutation", "letter"), [("(4,1,1)", "(32,32,16)", "a"), ("(1,4,1)", "(32,16,16)", "b")]
+)
 def test_atoms_that_reach_past_the_permutation_have_no_copy(atoms: str, permutation: str, letter: str) -> None:
     """CuTe makes a layout that leaves its own tile: an element of another row would be loaded."""
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", atoms, permutation, (128, 128, 64))

@@ -64,8 +64,10 @@ def test_every_warp_atom_with_atom_layouts_and_permutations(shape: str, bits: in
         tilers = tuple(
             PERMUTATIONS[size][rng.integers(len(PERMUTATIONS[size]))] if size in PERMUTATIONS else None for size in own
         )
-        tile = tuple(max(size * int(rng.choice((1, 2))), 128 * (tiler is not None)) for size, tiler in
-                     zip(own, tilers, strict=True))  # fmt: skip
+        tile = tuple(
+            max(size * int(rng.choice((1, 2))), 128 * (tiler is not None))
+            for size, tiler in zip(own, tilers, strict=True)
+        )
         made = tiled_mma(found.ptx, f"{atoms[0]}:{atoms[1]}", f"({','.join(map(spelled, tilers))})", tile)
         assert made.threads == 32 * reached and made.idle == 0
         for name, tv in zip("abc", cutlass.MMA[shape, bits], strict=True):
@@ -119,10 +121,13 @@ def test_warpgroups(n: int, bits: int, types: str, groups: int) -> None:
 def test_the_layout_is_the_map() -> None:
     """CuTe's get_layoutX_TV of the TiledMMA's own tile, evaluated, is the arrays."""
     for text, atoms, tilers in (
-        (HALF, "(2,2,1)", "(32,32,16)"), (HALF, "(2,2,2):(4,2,1)", None), (HALF, "(1,2,1)", "(_,(4,2,4):(1,32,8),_)"),
-        ("mma.m8n8k4.row.col.f32.f16.f16.f32", "(2,2,1)", None), ("SM90_64x64x16_F32F16F16_RS", "(2,1,1)", None),
+        (HALF, "(2,2,1)", "(32,32,16)"),
+        (HALF, "(2,2,2):(4,2,1)", None),
+        (HALF, "(1,2,1)", "(_,(4,2,4):(1,32,8),_)"),
+        ("mma.m8n8k4.row.col.f32.f16.f16.f32", "(2,2,1)", None),
+        ("SM90_64x64x16_F32F16F16_RS", "(2,1,1)", None),
         ("SM80_16x8x4_F32TF32TF32F32_TN", "(4,1,1)", "(64,16,_)"),
-    ):  # fmt: skip
+    ):
         made = tiled_mma(text, atoms, tilers)
         for name in "abc":
             found = made.operand(name)
@@ -184,13 +189,16 @@ def test_flash_attentions_chain() -> None:
 @pytest.mark.parametrize(
     ("given", "field", "why"),
     [
-        (("nothing",), "atom", "names no MMA atom"), (("SM75_U32x4_LDSM_N",), "atom", "copy atom"),
+        (("nothing",), "atom", "names no MMA atom"),
+        (("SM75_U32x4_LDSM_N",), "atom", "copy atom"),
         (("ldmatrix.m8n8.x4.shared.b16",), "atom", "multiplies no matrices"),
         (("wmma.mma.row.col.m16n16k16.f32.f32",), "atom", "leaves its fragments"),
         (("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32",), "atom", "sparse"),
         (("SM80_16x8x12_F32F16F16F32_TN",), "atom", "shape and types"),
-        ((HALF, "(2,2,1,1)"), "atom_layout", "three modes"), ((HALF, "(2,2"), "atom_layout", "ends before"),
-        ((HALF, "(8,8,1)"), "atom_layout", "thread 2047"), ((HALF, "(2,2,1):(0,1,0)"), "atom_layout", "same threads"),
+        ((HALF, "(2,2,1,1)"), "atom_layout", "three modes"),
+        ((HALF, "(2,2"), "atom_layout", "ends before"),
+        ((HALF, "(8,8,1)"), "atom_layout", "thread 2047"),
+        ((HALF, "(2,2,1):(0,1,0)"), "atom_layout", "same threads"),
         ((HALF, "(2,2,1):(1,1,0)"), "atom_layout", "same threads"),
         ((HALF, "(2,2,1)", "(32,32,16,8)"), "permutation", "mode each"),
         ((HALF, "(2,2,1)", "((16,2):(1,8),_,_)"), "permutation", "Non-injective"),
@@ -202,7 +210,7 @@ def test_flash_attentions_chain() -> None:
         ((HALF, "(2,2,1)", None, (1024, 1024, 16)), "tile", "1048576 values"),
         ((HALF, "(1,1,1)", "(_,(3,5):(5,1),_)", (16, 120, 16)), "permutation", "admissible"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_named(given: Any, field: str, why: str) -> None:
     with pytest.raises(LayoutError, match=why) as caught:
         tiled_mma(*given).c.rows.sum()

@@ -23,8 +23,12 @@ from lanescope.tiles.mma import TiledMMA
 from lanescope.tiles.shades import Shade
 from tests.client import Client
 
-ODD = {"atom": "SM80_16x8x8_F32TF32TF32F32_TN", "atom_layout": "(1,2,1):(2,1,1)",
-       "permutation": "(_,Layout<Shape<_8,_2,_2>,Stride<_1,_16,_8>>,_)", "tile": "48x64x24"}  # fmt: skip
+ODD = {
+    "atom": "SM80_16x8x8_F32TF32TF32F32_TN",
+    "atom_layout": "(1,2,1):(2,1,1)",
+    "permutation": "(_,Layout<Shape<_8,_2,_2>,Stride<_1,_16,_8>>,_)",
+    "tile": "48x64x24",
+}
 THREADS = [one for one in presets.PRESETS if not one.name.startswith("umma")]  # whose threads are threads
 CASES = [*(one.fields for one in THREADS), ODD]
 
@@ -86,8 +90,12 @@ def test_every_preset_opens_and_is_marked(client: Client, one: presets.Preset) -
     assert [unescape(text) for text in marked] == [one.kernel]
     filled = re.findall(r'href="(/tiles/copy[^"]*)">TiledCopy into this A', answer.text)
     in_registers = one in THREADS and one.name not in (
-        "fa3_qk", "sm90_cooperative", "sm90_pingpong", "deepgemm", "volta"
-    )  # fmt: skip
+        "fa3_qk",
+        "sm90_cooperative",
+        "sm90_pingpong",
+        "deepgemm",
+        "volta",
+    )
     assert [client.get(unescape(link)).status_code for link in filled] == [200] * in_registers
 
 
@@ -109,15 +117,35 @@ def test_what_does_not_fit_is_said_in_the_words_of_the_form(client: Client, quer
 def test_an_address_is_read_and_written_back() -> None:
     made = made_of({})
     base = bench.base(forms.MMA)
-    query = {"colour": "value", "label": "register", "warps": "0x1,3", "lanes": "4-7", "k": "1", "m": "0", "n": "-1",
-             "pin": "b:31,63", "sel": "a:0-15,8-9", "view": "m:0-32"}  # fmt: skip
+    query = {
+        "colour": "value",
+        "label": "register",
+        "warps": "0x1,3",
+        "lanes": "4-7",
+        "k": "1",
+        "m": "0",
+        "n": "-1",
+        "pin": "b:31,63",
+        "sel": "a:0-15,8-9",
+        "view": "m:0-32",
+    }
     chosen, notices = state.read(made, base, query)
     assert notices == [] and chosen.warps == "1,3" and chosen.n == state.ALL and chosen.view == "m:0-32,n:0-64,k:0-32"
     again, _ = state.read(made, base, dict(re.findall(r"(\w+)=([^&]*)", chosen.query(base))))
     assert again == chosen
     assert chosen.threads(made) == {36, 37, 38, 39, 100, 101, 102, 103}
-    wrong = (("colour", "q"), ("k", "2"), ("pin", "d:0,0"), ("pin", "b:32,0"), ("sel", "c:0-64,1"), ("sel", "c:3"),
-             ("warps", "4"), ("lanes", "32"), ("view", "s:0-1"), ("label", "lane"))  # fmt: skip
+    wrong = (
+        ("colour", "q"),
+        ("k", "2"),
+        ("pin", "d:0,0"),
+        ("pin", "b:32,0"),
+        ("sel", "c:0-64,1"),
+        ("sel", "c:3"),
+        ("warps", "4"),
+        ("lanes", "32"),
+        ("view", "s:0-1"),
+        ("label", "lane"),
+    )
     for name, value in wrong:
         same, said = state.read(made, base, {name: value})
         assert same == base and len(said) == 1 and said[0].startswith(f"{name} ‘{value}’"), name
@@ -179,8 +207,12 @@ def test_every_form_of_the_picture(client: Client) -> None:
     assert client.get("/tiles/mma.txt", params=query | {"operand": "c"}).text.splitlines()[1].split()[:2] == ["0", "1"]
     assert "| **31** |" in client.get("/tiles/mma.md", params=query | {"operand": "c"}).text
     assert client.get("/tiles/mma.tex", params=query).text.startswith("\\documentclass")
-    assert client.get("/tiles/mma.json", params=query).json() == client.post("/api/v1/tiles/mma", json={
-        **{k: v for k, v in query.items() if k != "tile"}, "tile": [32, 32, 16]}).json()  # fmt: skip
+    assert (
+        client.get("/tiles/mma.json", params=query).json()
+        == client.post(
+            "/api/v1/tiles/mma", json={**{k: v for k, v in query.items() if k != "tile"}, "tile": [32, 32, 16]}
+        ).json()
+    )
     assert client.get("/tiles/mma.png", params=query).content[:4] == b"\x89PNG"
 
 
@@ -315,8 +347,11 @@ def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: Client, n
     assert np.array_equal(scope["made"].address, made.address) and scope["made"].multicast == made.multicast
     picture = client.get(tiled_copy_page.address(fields).replace("/tiles/copy?", "/tiles/copy.csv?")).text.splitlines()
     assert len(picture) == 1 + made.address.size
-    assert picture[1 + made.tile[1]].split(",")[:5] == ["1", "0", *map(str, (made.number[1, 0], made.cta[1, 0],
-                                                                             made.address[1, 0]))]  # fmt: skip
+    assert picture[1 + made.tile[1]].split(",")[:5] == [
+        "1",
+        "0",
+        *map(str, (made.number[1, 0], made.cta[1, 0], made.address[1, 0])),
+    ]
 
 
 def test_a_tiled_copy_is_shown_from_its_print(client: Client) -> None:
@@ -357,8 +392,16 @@ def test_a_copy_that_does_not_fit_is_refused_beside_its_field(client: Client, qu
 
 def test_every_form_of_a_copys_picture(client: Client) -> None:
     """Each form has the maps and the banks of the engine; what a picture draws is what the page draws."""
-    query = {"atom": "cp.async", "bits": "128", "tile": "16x64", "thr_layout": "(4,8):(8,1)", "val_layout": "(1,8)",
-             "stored": "rows", "pitch_bytes": "128", "swizzle": "128B"}  # fmt: skip
+    query = {
+        "atom": "cp.async",
+        "bits": "128",
+        "tile": "16x64",
+        "thr_layout": "(4,8):(8,1)",
+        "val_layout": "(1,8)",
+        "stored": "rows",
+        "pitch_bytes": "128",
+        "swizzle": "128B",
+    }
     given = tiled_copy_page.body(tiled_copy_page.asked_of(query))
     made = tiled_copy_facts.copy_of(given)
     held, _ = tiled_copy_facts.sides(made, given)
@@ -403,9 +446,15 @@ def test_every_form_of_a_main_loops_picture(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("path", "field"),
-    [("copy.svg?colour=red", "colour"), ("copy.svg?side=c", "side"), ("copy.svg?view=q:0-1", "view"),
-     ("copy.svg?stored=none&label=bank", "label"), ("loop.svg?legend=1", "legend"), ("loop.svg?tile=1x2", "tile")],
-)  # fmt: skip
+    [
+        ("copy.svg?colour=red", "colour"),
+        ("copy.svg?side=c", "side"),
+        ("copy.svg?view=q:0-1", "view"),
+        ("copy.svg?stored=none&label=bank", "label"),
+        ("loop.svg?legend=1", "legend"),
+        ("loop.svg?tile=1x2", "tile"),
+    ],
+)
 def test_options_of_those_pictures_that_do_not_fit(client: Client, path: str, field: str) -> None:
     assert field in client.get(f"/tiles/{path}").json()["error"]["field"]
 
@@ -426,11 +475,15 @@ def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("path", "name"),
-    [("mma?tile=1x2", "tile"), ("copy?atom=cp.async&bits=48&tile=8x8&thr_layout=(8,1)&val_layout=(1,8)", "bits"),
-     ("copy?atom=universal&thr_layout=(8,8)&tile=8x8&stored=rows&pitch_bytes=-1", "pitch_bytes"),
-     ("loop?b_bits=48", "b_bits"), ("loop?a_val=(3,5):(1,9)", "a_val"),
-     ("mma/chain?first=SM80_16x8x16_F32F16F16F32_TN&tile=16x16x16&width=7", "width")],
-)  # fmt: skip
+    [
+        ("mma?tile=1x2", "tile"),
+        ("copy?atom=cp.async&bits=48&tile=8x8&thr_layout=(8,1)&val_layout=(1,8)", "bits"),
+        ("copy?atom=universal&thr_layout=(8,8)&tile=8x8&stored=rows&pitch_bytes=-1", "pitch_bytes"),
+        ("loop?b_bits=48", "b_bits"),
+        ("loop?a_val=(3,5):(1,9)", "a_val"),
+        ("mma/chain?first=SM80_16x8x16_F32F16F16F32_TN&tile=16x16x16&width=7", "width"),
+    ],
+)
 def test_an_error_stands_beside_its_field(client: Client, path: str, name: str) -> None:
     answer = client.get(f"/tiles/{path}")
     found = re.search(rf'<input name="{name}"[^<]*<small class="bad" data-error', answer.text)

@@ -29,8 +29,11 @@ cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_TYPE, RANK, p, dims, stride
 def call(one: boxes.Map) -> str:
     """A map as the code that makes it."""
     words = {
-        "DIMS": one.dims, "STRIDES": one.strides or (0,), "BOX": one.box, "STEPS": one.steps or (1,) * len(one.box),
-    }  # fmt: skip
+        "DIMS": one.dims,
+        "STRIDES": one.strides or (0,),
+        "BOX": one.box,
+        "STEPS": one.steps or (1,) * len(one.box),
+    }
     text = CALL.replace("TYPE_TYPE", f"TYPE_{one.type}").replace("RANK", str(len(one.dims)))
     text = text.replace("SWIZZLE_MODE", f"SWIZZLE_{one.swizzle.upper()}")
     for word, values in words.items():
@@ -111,8 +114,10 @@ def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swi
     assert spec["pitch_bytes"] == wide
     seen = View(64, 16, 16, "K")
     stored = storage.storage(spec, 16, "K")
-    steps = [verify.verify(descriptor.encode(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, mn=0, k=k).match
-             for k in range(0, inner // 2, 16)]  # fmt: skip
+    steps = [
+        verify.verify(descriptor.encode(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, mn=0, k=k).match
+        for k in range(0, inner // 2, 16)
+    ]
     assert steps and all(steps)
 
 

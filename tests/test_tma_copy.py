@@ -26,16 +26,21 @@ def canonical(mn: int, k: int, swizzle: str = "128B", major: str = "K", base: in
 @pytest.mark.parametrize(
     ("rows", "cols", "swizzle", "major", "bits", "ctas"),
     [
-        (128, 128, "128B", "K", 16, 1), (64, 64, "64B", "K", 16, 1), (128, 64, "128B", "K", 16, 4),
-        (64, 256, "128B", "MN", 16, 2), (256, 128, "128B", "K", 8, 2), (128, 64, "32B", "MN", 16, 1),
+        (128, 128, "128B", "K", 16, 1),
+        (64, 64, "64B", "K", 16, 1),
+        (128, 64, "128B", "K", 16, 4),
+        (64, 256, "128B", "MN", 16, 2),
+        (256, 128, "128B", "K", 8, 2),
+        (128, 64, "32B", "MN", 16, 1),
     ],
-)  # fmt: skip
+)
 def test_boxes_write_the_tile(rows: int, cols: int, swizzle: str, major: str, bits: int, ctas: int) -> None:
     """Each CTA writes its boxes row by row, the swizzle XORs the 16-byte chunk: every byte is where the storage has
     its element, and each CTA has written its share."""
     where = canonical(rows, cols, swizzle, major, 1024, bits)
-    made = tma_copy(SHARED if ctas > 1 else LOAD, tile=(rows, cols), where=where, element_bits=bits, major=major,
-                    multicast=ctas)  # fmt: skip
+    made = tma_copy(
+        SHARED if ctas > 1 else LOAD, tile=(rows, cols), where=where, element_bits=bits, major=major, multicast=ctas
+    )
     assert made.rules == () and made.wrong == 0 and made.bytes == ctas * made.bytes_per_cta
     size, (wide, tall) = bits // 8, made.box
     length, count = (cols, rows) if major == "K" else (rows, cols)
@@ -59,14 +64,19 @@ def test_boxes_write_the_tile(rows: int, cols: int, swizzle: str, major: str, bi
     ("given", "code"),
     [
         ({"where": storage({"kind": "rows", "pitch_bytes": 144}, 16, "K")}, "tma_destination"),
-        ({"where": storage({"kind": "rows", "pitch_bytes": 128, "inner": "MN"}, 16, "K"), "layout": "(64,64):(64,1)"},
-         "tma_major"),
+        (
+            {
+                "where": storage({"kind": "rows", "pitch_bytes": 128, "inner": "MN"}, 16, "K"),
+                "layout": "(64,64):(64,1)",
+            },
+            "tma_major",
+        ),
         ({"where": storage({"kind": "cute", "layout": "Sw<1,2,4> o (64,64):(64,1)"}, 16, "K")}, "tma_swizzle"),
         ({"where": canonical(64, 64), "atom": SHARED, "multicast": 3}, "tma_multicast"),
         ({"where": canonical(64, 64), "layout": "(64,4097):(4097,1)"}, "tma_stride"),
         ({"where": storage({"kind": "cute", "layout": "(64,64):(64,2)"}, 16, "K")}, "tma_major"),
     ],
-)  # fmt: skip
+)
 def test_rules_that_are_broken_have_names(given: dict[str, Any], code: str) -> None:
     if "layout" in given:
         given = {**given, "layout": read_layout(given["layout"])}
@@ -78,10 +88,14 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
     tile = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile", "base": 128}
     made = tma_copy(LOAD, tile=(64, 64), where=storage(tile, 16, "K"))
     assert made.wrong == 4096 and made.first == (0, 0)
-    told = tiled_copy_facts.tma_facts({
-        "atom": SHARED, "tile": [128, 64], "multicast": 2,
-        "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"},
-    })  # fmt: skip
+    told = tiled_copy_facts.tma_facts(
+        {
+            "atom": SHARED,
+            "tile": [128, 64],
+            "multicast": 2,
+            "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"},
+        }
+    )
     assert (told.verdict, told.box, told.boxes) == ("match", [64, 64], 1)
     assert [part.begins for part in told.ctas] == [[0, 0], [0, 64]] and told.ctas[1].bytes == 8192
 

@@ -42,11 +42,17 @@ HALF_OF_B = ("make_map(encode, b, N, K, BN)", "make_map(encode, b, N, K, BN / 2)
         (kernel("one_stage", ("create_map<BN, BK>", "create_map<16, BK>")), 4),
         (kernel("ring_of_stages", HALF_OF_B), 12),
         (kernel("ring_of_stages", HALF_OF_B, (B, B + B.replace("BN * BK]", "BN * BK + 64 * BK]"))), 24),
-        (kernel("ring_of_stages", HALF_OF_B, (B, f"for (int h = 0; h < BN / 64; ++h) {B}"
-                                                 .replace("stage * BN * BK", "(stage * BN + h * 64) * BK"))), 24),
+        (
+            kernel(
+                "ring_of_stages",
+                HALF_OF_B,
+                (B, f"for (int h = 0; h < BN / 64; ++h) {B}".replace("stage * BN * BK", "(stage * BN + h * 64) * BK")),
+            ),
+            24,
+        ),
         (kernel("ring_of_stages", HALF_OF_B, ("&s.B[stage * BN * BK],", "&s.B[(stage * BN + rank() * 64) * BK],")), 12),
     ],
-)  # fmt: skip
+)
 def test_only_boxes_that_are_loaded_are_verified(text: str, verified: int) -> None:
     found = check(text)
     assert found.findings == () and found.steps == verified
@@ -104,11 +110,14 @@ def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
     assert second.verdict == "match" and [s.k for s in second.operands[0].steps] == [16]
 
 
-@pytest.mark.parametrize(("at_a", "at_b", "headline"), [
-    ("unset", "unset", "if the words are right that the tiles of A and B begin at 0x400 and 0x2400"),
-    ("0x400", "unset", "if the word is right that B’s tile begins at 0x2400"),
-    ("0x800", "0x2400", "if the word is right that A’s tile begins at 0x400"),  # the layout says another place
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("at_a", "at_b", "headline"),
+    [
+        ("unset", "unset", "if the words are right that the tiles of A and B begin at 0x400 and 0x2400"),
+        ("0x400", "unset", "if the word is right that B’s tile begins at 0x2400"),
+        ("0x800", "0x2400", "if the word is right that A’s tile begins at 0x400"),  # the layout says another place
+    ],
+)
 def test_a_first_byte_of_the_word_is_named_in_the_headline(at_a: str, at_b: str, headline: str) -> None:
     made = printed(0x40, 0x240, at_a, at_b)
     assert made.verdict == "match" and made.headline.endswith(f", {headline}")

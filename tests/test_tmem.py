@@ -38,8 +38,15 @@ def _hash(pattern: Pattern) -> str:
 def _mma(case: str, n: int = 64, kind: Any = F16, sparse: bool = False) -> Mma:
     """The MMA of a sample's case: `B: M=128 cta_group::2 …`."""
     letter = case[0]
-    m, form = {"A": (256, PAIR), "B": (128, PAIR), "C": (128, PAIR), "D": (128, ALONE), "E": (64, WS), "F": (64, ALONE),
-               "G": (32, WS)}[letter]  # fmt: skip
+    m, form = {
+        "A": (256, PAIR),
+        "B": (128, PAIR),
+        "C": (128, PAIR),
+        "D": (128, ALONE),
+        "E": (64, WS),
+        "F": (64, ALONE),
+        "G": (32, WS),
+    }[letter]
     if "ws M=128" in case or ".ws" in case:
         form = WS
     return Mma(kind, form, sparse or letter == "C", m, n)
@@ -99,8 +106,11 @@ def test_what_no_map_shows_says_that_it_is_inferred() -> None:
     }
     assert inferred == {("C", "d"), ("C", "a"), ("E", "a"), ("G", "a")}
     client = Client(create_app())
-    for query, has in (("m=32&n=64&ws=1&a_at=128", True), ("m=128&n=64&a_at=128", False),
-                       ("m=64&n=64&sparse=1&metadata_at=128", True)):  # fmt: skip
+    for query, has in (
+        ("m=32&n=64&ws=1&a_at=128", True),
+        ("m=128&n=64&a_at=128", False),
+        ("m=64&n=64&sparse=1&metadata_at=128", True),
+    ):
         page = client.get(f"/tmem?{query}&access=").text
         assert ("<strong>inferred</strong>" in page) == has and "documented" in page and "verified" not in page
     told = client.get("/api/v1/tmem/layout?m=64&n=64&ws=1&operand=a").json()
@@ -213,9 +223,13 @@ def test_ptxas_takes_every_access() -> None:
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
 def test_the_code_of_accesses_compiles() -> None:
     texts = (
-        "tcgen05.ld.32x32b.x2", "tcgen05.ld.16x32bx2.x1.pack::16b", "tcgen05.st.16x256b.x1", "tcgen05.st.16x32bx2.x2",
-        "tcgen05.cp.cta_group::1.4x256b", "tcgen05.shift.cta_group::1.down",
-    )  # fmt: skip
+        "tcgen05.ld.32x32b.x2",
+        "tcgen05.ld.16x32bx2.x1.pack::16b",
+        "tcgen05.st.16x256b.x1",
+        "tcgen05.st.16x32bx2.x2",
+        "tcgen05.cp.cta_group::1.4x256b",
+        "tcgen05.shift.cta_group::1.down",
+    )
     bodies = []
     for text in texts:
         one = tmem.access(text)
@@ -247,10 +261,11 @@ def test_scale_factors_are_cutlasss_atoms() -> None:
 @pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
 def test_the_cuda_function_of_scale_factors() -> None:
     source = (
-        "#include <cstdio>\n#define __host__\n#define __device__\n" + code.scale_order()["cuda"]
+        "#include <cstdio>\n#define __host__\n#define __device__\n"
+        + code.scale_order()["cuda"]
         + "\nint main() { for (unsigned m = 0; m < 256; ++m) for (unsigned s = 0; s < 8; ++s)"
         ' printf("%u ", scale_offset(m, s, 8)); }\n'
-    )  # fmt: skip
+    )
     row, factor = np.divmod(np.arange(256 * 8), 8)
     assert cpp.run(source).decode().split() == [str(n) for n in scales.offset(row, factor, 8)]
 

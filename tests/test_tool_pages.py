@@ -14,12 +14,25 @@ from tests.client import Client
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 PAGES = (
-    "/banks", "/banks?row_bytes=144", "/banks?swizzle=128B", "/dump", "/dump?example=fp8", "/capture",
-    "/capture?example=k-step", "/chain", "/chain?operand=d",
-    "/chain?s_kind=canonical&s_swizzle=128B&operand=b", f"/reuse?from={MMA}&to={MMA}",
-    f"/compare?left={MMA}/d&right={MMA}/c", "/gpu", f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}",
-    f"/kernel/{WGMMA}", f"/diagram?ptx={MMA}&colour=t&lanes=0-3", "/gallery", "/docs",
-)  # fmt: skip
+    "/banks",
+    "/banks?row_bytes=144",
+    "/banks?swizzle=128B",
+    "/dump",
+    "/dump?example=fp8",
+    "/capture",
+    "/capture?example=k-step",
+    "/chain",
+    "/chain?operand=d",
+    "/chain?s_kind=canonical&s_swizzle=128B&operand=b",
+    f"/reuse?from={MMA}&to={MMA}",
+    f"/compare?left={MMA}/d&right={MMA}/c",
+    "/gpu",
+    f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}",
+    f"/kernel/{WGMMA}",
+    f"/diagram?ptx={MMA}&colour=t&lanes=0-3",
+    "/gallery",
+    "/docs",
+)
 
 
 def following(page: str) -> list[str]:
@@ -101,6 +114,8 @@ def test_register_pressure_counts_what_the_operands_hold(
 
 
 def test_no_register_pressure_where_there_is_one_shape_or_no_product(client: Client) -> None:
-    for ptx in ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale"
-                ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"):  # fmt: skip
+    for ptx in (
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+    ):
         assert "Register pressure" not in client.get(f"/i/{ptx}").text

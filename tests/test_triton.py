@@ -46,9 +46,11 @@ class Cases:
     def blocked(self, rank: int) -> dict[str, Any]:
         pick = self.random
         made = {
-            "sizePerThread": self.split(pick.choice((1, 2, 4, 8)), rank), "threadsPerWarp": self.split(32, rank),
-            "warpsPerCTA": self.split(pick.choice((1, 4, 8)), rank), "order": self.order(rank),
-        }  # fmt: skip
+            "sizePerThread": self.split(pick.choice((1, 2, 4, 8)), rank),
+            "threadsPerWarp": self.split(32, rank),
+            "warpsPerCTA": self.split(pick.choice((1, 4, 8)), rank),
+            "order": self.order(rank),
+        }
         cga = [[0] * (rank - 1) + [1], [1] + [0] * (rank - 1)][: pick.choice((0, 0, 1, 2 if rank > 1 else 1))]
         return made | ({"CGALayout": cga} if cga else {})
 
@@ -142,9 +144,17 @@ def _powers(size: int) -> list[int]:
 
 
 KINDS = {
-    "blocked": 60, "nvidia_mma": 50, "dot_op of blocked": 25, "dot_op of nvidia_mma": 60, "slice": 40, "linear": 40,
-    "swizzled_shared": 40, "nvmma_shared": 60, "nvmma_shared, unfolded": 30, "tensor memory": 60,
-}  # fmt: skip
+    "blocked": 60,
+    "nvidia_mma": 50,
+    "dot_op of blocked": 25,
+    "dot_op of nvidia_mma": 60,
+    "slice": 40,
+    "linear": 40,
+    "swizzled_shared": 40,
+    "nvmma_shared": 60,
+    "nvmma_shared, unfolded": 30,
+    "tensor memory": 60,
+}
 
 
 def test_bases_are_tritons() -> None:
@@ -193,10 +203,18 @@ def test_lanes_and_columns_of_tensor_memory() -> None:
     older = triton_layout("#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>", (128, 64), 16)
     newer = triton_layout("#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 2>", (128, 64), 16)
     assert older.linear == newer.linear
-    answer = Client(create_app()).post("/api/v1/layouts/triton", json={
-        "text": "#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>", "shape": [128, 64],
-        "element_bits": 16,
-    }).json()  # fmt: skip
+    answer = (
+        Client(create_app())
+        .post(
+            "/api/v1/layouts/triton",
+            json={
+                "text": "#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>",
+                "shape": [128, 64],
+                "element_bits": 16,
+            },
+        )
+        .json()
+    )
     assert (answer["lane"][7][9], answer["column"][7][9], answer["bit"][7][9], answer["columns"]) == (7, 4, 16, 32)
 
 
@@ -216,8 +234,9 @@ def test_what_gluon_makes_itself() -> None:
     cases: list[Case] = [
         ("get_default_for", {"dtype": dtype, "transposed": turned}, shape)
         for shape in ((128, 64), (64, 32), (128, 8), (4, 16, 32), (4, 64), (256,))
-        for dtype in ("float8e5", "bfloat16", "float32") for turned in (False, True)
-    ]  # fmt: skip
+        for dtype in ("float8e5", "bfloat16", "float32")
+        for turned in (False, True)
+    ]
     for (_, params, shape), want in zip(cases, answers(cases), strict=True):
         text = f"gl.NVMMASharedLayout.get_default_for({list(shape)}, gl.{params['dtype']}, {params['transposed']})"
         found = triton_layout(text, shape)
@@ -313,34 +332,80 @@ def test_every_element_is_held() -> None:
 # values of parameters that no layout has ------------------------------------------------------------------------
 
 PARAMETERS: dict[str, dict[str, str]] = {  # a parameter's value each as text
-    "#ttg.blocked<{}>": {"sizePerThread": "[1, 4]", "threadsPerWarp": "[8, 4]", "warpsPerCTA": "[4, 1]",
-                         "order": "[1, 0]", "CGALayout": "[[0, 1]]"},
-    "#ttg.blocked<{ }>": {"sizePerThread": "[1, 4]", "threadsPerWarp": "[8, 4]", "warpsPerCTA": "[4, 1]",
-                          "order": "[1, 0]", "CTAsPerCGA": "[1, 2]", "CTASplitNum": "[1, 2]", "CTAOrder": "[1, 0]"},
-    "#ttg.nvidia_mma<{}>": {"versionMajor": "2", "versionMinor": "0", "warpsPerCTA": "[2, 2]",
-                            "instrShape": "[16, 8]"},
+    "#ttg.blocked<{}>": {
+        "sizePerThread": "[1, 4]",
+        "threadsPerWarp": "[8, 4]",
+        "warpsPerCTA": "[4, 1]",
+        "order": "[1, 0]",
+        "CGALayout": "[[0, 1]]",
+    },
+    "#ttg.blocked<{ }>": {
+        "sizePerThread": "[1, 4]",
+        "threadsPerWarp": "[8, 4]",
+        "warpsPerCTA": "[4, 1]",
+        "order": "[1, 0]",
+        "CTAsPerCGA": "[1, 2]",
+        "CTASplitNum": "[1, 2]",
+        "CTAOrder": "[1, 0]",
+    },
+    "#ttg.nvidia_mma<{}>": {"versionMajor": "2", "versionMinor": "0", "warpsPerCTA": "[2, 2]", "instrShape": "[16, 8]"},
     "#ttg.dot_op<{}>": {"opIdx": "0", "parent": MMA, "kWidth": "2"},
     "#ttg.slice<{}>": {"dim": "1", "parent": BLOCKED},
-    "#ttg.linear<{}>": {"register": "[[0, 1]]", "lane": "[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]",
-                        "warp": "[[8, 0]]", "block": "[]"},
+    "#ttg.linear<{}>": {
+        "register": "[[0, 1]]",
+        "lane": "[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]",
+        "warp": "[[8, 0]]",
+        "block": "[]",
+    },
     "#ttg.swizzled_shared<{}>": {"vec": "8", "perPhase": "1", "maxPhase": "8", "order": "[1, 0]"},
-    "#ttg.shared<{}>": {"vec": "8", "perPhase": "1", "maxPhase": "8", "order": "[1, 0]",
-                        "hasLeadingOffset": "true"},
-    "#ttg.nvmma_shared<{}>": {"swizzlingByteWidth": "128", "transposed": "false", "elementBitWidth": "16",
-                              "fp4Padded": "false"},
+    "#ttg.shared<{}>": {"vec": "8", "perPhase": "1", "maxPhase": "8", "order": "[1, 0]", "hasLeadingOffset": "true"},
+    "#ttg.nvmma_shared<{}>": {
+        "swizzlingByteWidth": "128",
+        "transposed": "false",
+        "elementBitWidth": "16",
+        "fp4Padded": "false",
+    },
     "#ttg.padded_shared<[64:+8] {}>": {"order": "[1, 0]", "offset": "[[0, 1], [1, 0]]", "block": "[]"},
     "#ttg.shared_linear<{}>": {"offset": "[[0, 1], [1, 0]]", "block": "[]"},
-    "gl.PaddedSharedLayout()": {"interval_padding_pairs": "[[64, 8]]", "offset_bases": "[[0, 1], [1, 0]]",
-                                "cga_layout": "[]", "shape": "[2, 2]"},
-    "gl.DotOperandLayout()": {"operand_index": "0", "parent": "gl.NVMMADistributedLayout(version=[2, 0],"
-                              " warps_per_cta=[2, 2], instr_shape=[16, 8])", "k_width": "2"},
+    "gl.PaddedSharedLayout()": {
+        "interval_padding_pairs": "[[64, 8]]",
+        "offset_bases": "[[0, 1], [1, 0]]",
+        "cga_layout": "[]",
+        "shape": "[2, 2]",
+    },
+    "gl.DotOperandLayout()": {
+        "operand_index": "0",
+        "parent": "gl.NVMMADistributedLayout(version=[2, 0], warps_per_cta=[2, 2], instr_shape=[16, 8])",
+        "k_width": "2",
+    },
     "gl.NVMMASharedLayout()": {"swizzle_byte_width": "128", "element_bitwidth": "16", "rank": "2"},
     "gl.NVMMADistributedLayout()": {"version": "[3, 0]", "warps_per_cta": "[4, 1]", "instr_shape": "[16, 64, 16]"},
-}  # fmt: skip
+}
 WRONG = (
-    "0", "16", "-1", "3", "65536", "9" * 30, "9" * 5000, "0x" + "f" * 5000, "1.5", "true", "x", '"x"', "[]", "[0]",
-    "[[0]]", "[[]]", "[4096, 4096]", "[[4096, 4096]]", "[1, [2]]", "[true, 1]", "[1, 4, 1, 1, 1, 1]", MMA, "None",
-)  # fmt: skip
+    "0",
+    "16",
+    "-1",
+    "3",
+    "65536",
+    "9" * 30,
+    "9" * 5000,
+    "0x" + "f" * 5000,
+    "1.5",
+    "true",
+    "x",
+    '"x"',
+    "[]",
+    "[0]",
+    "[[0]]",
+    "[[]]",
+    "[4096, 4096]",
+    "[[4096, 4096]]",
+    "[1, [2]]",
+    "[true, 1]",
+    "[1, 4, 1, 1, 1, 1]",
+    MMA,
+    "None",
+)
 
 
 def spelled(kind: str, params: dict[str, str]) -> str:

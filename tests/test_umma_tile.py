@@ -40,25 +40,43 @@ def made(text: str, tile: Any = None, **more: Any) -> TiledUmma:
 
 WORDS = {  # what a text says → (CTAs, A in tensor memory, instruction descriptor)
     SS: (1, False, "0x08400010"),
-    f"using T = cutlass::bfloat16_t;\nusing A = SM100_MMA_F16BF16_2x1SM_SS<T, T, float, 256, 128, {K}, {MN}>;":
-    (2, False, "0x10210490"),
+    f"using T = cutlass::bfloat16_t;\nusing A = SM100_MMA_F16BF16_2x1SM_SS<T, T, float, 256, 128, {K}, {MN}>;": (
+        2,
+        False,
+        "0x10210490",
+    ),
     f"cute::SM100_MMA_TF32_TS<tfloat32_t, tfloat32_t, float, 128, 64, {K}, {MN}>": (1, True, "0x08110910"),
     f"SM100_MMA_S8_2x1SM_SS<int8_t, int8_t, int32_t, 256, 128, {K}, {K}>": (2, False, "0x102004a0"),
     f"SM100_MMA_S8_SS<uint8_t, int8_t, int32_t, 128, 128, {K}, {K}, UMMA::Saturate::True>": (1, False, "0x08200428"),
-    f"SM100_MMA_F8F6F4_SS<float_e4m3_t, cutlass::detail::float_e2m1_unpacksmem_t, float, 64, 96, {K}, {K}>":
-    (1, False, "0x04181410"),
-    f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e5m2_t, float, float_ue8m0_t, 128, 192, {K}, {MN}>":
-    (1, False, "0x08b10400"),
+    f"SM100_MMA_F8F6F4_SS<float_e4m3_t, cutlass::detail::float_e2m1_unpacksmem_t, float, 64, 96, {K}, {K}>": (
+        1,
+        False,
+        "0x04181410",
+    ),
+    f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e5m2_t, float, float_ue8m0_t, 128, 192, {K}, {MN}>": (
+        1,
+        False,
+        "0x08b10400",
+    ),
     NVFP4: (2, False, "0x10400480"),
     f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 256, {K}, {K}>": (1, False, "0x08400014"),
-    f"SM100_MMA_F16BF16_SS<half_t, half_t, half_t, 128, 64, {K}, {K}, UMMA::ScaleIn::Neg, UMMA::ScaleIn::One>":
-    (1, False, "0x08102000"),
-    "tcgen05.MmaMXF4NVF4Op(cutlass.Float8E4M3FN, (256, 128, 64), tcgen05.CtaGroup.TWO, tcgen05.OperandSource.SMEM)":
-    (2, False, "0x10200480"),
+    f"SM100_MMA_F16BF16_SS<half_t, half_t, half_t, 128, 64, {K}, {K}, UMMA::ScaleIn::Neg, UMMA::ScaleIn::One>": (
+        1,
+        False,
+        "0x08102000",
+    ),
+    "tcgen05.MmaMXF4NVF4Op(cutlass.Float8E4M3FN, (256, 128, 64), tcgen05.CtaGroup.TWO, tcgen05.OperandSource.SMEM)": (
+        2,
+        False,
+        "0x10200480",
+    ),
     "op = tcgen05.MmaF16BF16Op(cutlass.BFloat16, cutlass.Float32, (64, 64, 16), tcgen05.CtaGroup.ONE,\n"
-    " tcgen05.OperandSource.TMEM, cute.nvgpu.OperandMajorMode.K, cute.nvgpu.OperandMajorMode.MN)\n":
-    (1, True, "0x04110490"),
-}  # fmt: skip
+    " tcgen05.OperandSource.TMEM, cute.nvgpu.OperandMajorMode.K, cute.nvgpu.OperandMajorMode.MN)\n": (
+        1,
+        True,
+        "0x04110490",
+    ),
+}
 
 
 @pytest.mark.parametrize("text", WORDS, ids=lambda text: text[:40])
@@ -68,9 +86,9 @@ def test_a_text_is_its_atom(text: str) -> None:
     assert (one.atom.ctas, one.atom.tensor_a, str(one.atom.word)) == WORDS[text]
 
 
-@pytest.mark.parametrize(("row", "ending", "pair"), [
-    (row, ending, pair) for row in ROWS for ending in row.endings for pair in (False, True)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "ending", "pair"), [(row, ending, pair) for row in ROWS for ending in row.endings for pair in (False, True)]
+)
 def test_every_atom_is_read_as_it_is_written(row: Any, ending: str, pair: bool) -> None:
     for vector, kind in row.kinds.items():
         wish: dict[str, object] = {"m": 256 if pair else 128, "n": 64, **({"k": str(row.k)} if row.k else {})}
@@ -145,19 +163,31 @@ def test_what_is_no_atom_is_named(text: str) -> None:
 # maps -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "tile"), [
-    (SS, (128, 256, 32)), (SS, (256, 512, 16)), (PAIR, (512, 256, 32)),
-    (f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 128, 32, {K}, {K}>", (128, 96, 16)),
-    (f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 64, 24, {K}, {K}>", (128, 48, 64)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "tile"),
+    [
+        (SS, (128, 256, 32)),
+        (SS, (256, 512, 16)),
+        (PAIR, (512, 256, 32)),
+        (f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 128, 32, {K}, {K}>", (128, 96, 16)),
+        (f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 64, 24, {K}, {K}>", (128, 48, 64)),
+    ],
+)
 def test_maps_are_pycutes(text: str, tile: tuple[int, int, int]) -> None:
     found = tiled_mma(text, tile=tile)
     assert isinstance(found, TiledUmma)
     shape = found.umma.shape
     meant = umma.traits(found.ctas, *shape)
     for name in "abc":
-        ids, first, second = tiled.operand(name, meant[name], shape, thr_id=meant["thr"], atoms=((1, 1, 1), (0, 0, 0)),
-                                           tilers=(None, None, None), tile=tile)  # fmt: skip
+        ids, first, second = tiled.operand(
+            name,
+            meant[name],
+            shape,
+            thr_id=meant["thr"],
+            atoms=((1, 1, 1), (0, 0, 0)),
+            tilers=(None, None, None),
+            tile=tile,
+        )
         op = found.operand(name)
         rows, cols = (op.cols, op.rows) if name == "b" else (op.rows, op.cols)
         assert op.thread_ids.tolist() == ids == list(range(found.ctas))
@@ -169,15 +199,18 @@ def test_maps_are_pycutes(text: str, tile: tuple[int, int, int]) -> None:
 # shared memory --------------------------------------------------------------------------------------------------------
 
 SHARED = (
-    (SS, (256, 512, 64), {}), (SS, (128, 256, 16), {}), (PAIR, (512, 256, 128), {"order": "k"}),
+    (SS, (256, 512, 64), {}),
+    (SS, (128, 256, 16), {}),
+    (PAIR, (512, 256, 128), {"order": "k"}),
     (f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {MN}, {MN}>", (256, 256, 64), {}),
     (f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 96, {MN}, {MN}>", (128, 192, 64), {"order": "mn"}),
     (f"SM100_MMA_TF32_SS<float, float, float, 128, 64, {MN}, {MN}>", (128, 64, 32), {}),
     (f"SM100_MMA_F8F6F4_SS<float_e4m3_t, float_e5m2_t, float, 128, 64, {MN}, {K}>", (128, 64, 128), {}),
     (f"SM100_MMA_F8F6F4_SS<float_e2m1_t, float_e4m3_t, float, 64, 64, {K}, {K}>", (64, 64, 64), {}),
-    (NVFP4, (256, 256, 256), {}), (SS, (128, 256, 64), {"swizzles": ("32B", "none")}),
+    (NVFP4, (256, 256, 256), {}),
+    (SS, (128, 256, 64), {"swizzles": ("32B", "none")}),
     (f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>", (128, 64, 128), {}),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("text", "tile", "more"), SHARED)
@@ -192,8 +225,9 @@ def test_every_descriptor_reads_its_slice(text: str, tile: Any, more: Any) -> No
             if one.k * one.tile.element_bits <= 256 or one.tile.mode.name == "128B":
                 assert (reads(word, seen) == one.tile.address(rows, k)).all(), (name, str(word))
             flat = one.layout
-            index = np.array([[int(flat(((int(r), int(c)), at, step.k))) for c in (0, one.k - 2)]
-                              for r in (0, 1, one.rows - 1)])  # fmt: skip
+            index = np.array(
+                [[int(flat(((int(r), int(c)), at, step.k))) for c in (0, one.k - 2)] for r in (0, 1, one.rows - 1)]
+            )
             before = one.tile.offset_before(rows[[0, 1, -1]], k[:, [0, -2]]) * 8 // one.tile.element_bits
             assert (index == before).all()
     lower, upper = sorted((one.tile.base, one.tile.base + one.tile.bytes) for one in found.shared.values())
@@ -217,10 +251,18 @@ def test_the_layouts_of_the_tutorial() -> None:
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("ctas", "m", "n", "times", "a"), [
-    (1, 128, 64, (2, 2), "SS"), (1, 64, 64, (2, 3), "SS"), (1, 64, 64, (2, 2), "TS"), (1, 64, 48, (4, 1), "SS"),
-    (2, 256, 64, (1, 4), "SS"), (2, 128, 64, (2, 2), "SS"), (2, 128, 64, (2, 1), "TS"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ctas", "m", "n", "times", "a"),
+    [
+        (1, 128, 64, (2, 2), "SS"),
+        (1, 64, 64, (2, 3), "SS"),
+        (1, 64, 64, (2, 2), "TS"),
+        (1, 64, 48, (4, 1), "SS"),
+        (2, 256, 64, (1, 4), "SS"),
+        (2, 128, 64, (2, 2), "SS"),
+        (2, 128, 64, (2, 1), "TS"),
+    ],
+)
 def test_accumulators_lie_as_cutlass_lays_them(ctas: int, m: int, n: int, times: tuple[int, int], a: str) -> None:
     text = f"SM100_MMA_F16BF16_{'2x1SM_' if ctas > 1 else ''}{a}<half_t, half_t, float, {m}, {n}, {K}, {K}>"
     found = made(text, (m * times[0], n * times[1], 16))
@@ -238,18 +280,25 @@ def test_accumulators_lie_as_cutlass_lays_them(ctas: int, m: int, n: int, times:
 def test_scale_factors_and_metadata_step_with_k() -> None:
     nv = made(NVFP4, (256, 256, 256))
     assert [(step.addresses["scale_a"], step.addresses["scale_b"]) for step in nv.mmas] == [
-        (256, 272), (260, 280), (264, 288), (268, 296)
-    ]  # fmt: skip
-    mx = made(f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K}, {K}>",
-              (128, 128, 256))  # fmt: skip
+        (256, 272),
+        (260, 280),
+        (264, 288),
+        (268, 296),
+    ]
+    mx = made(
+        f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K}, {K}>", (128, 128, 256)
+    )
     ids = [(step.word.code("sfa_id"), step.word.code("sfb_id"), step.addresses["scale_a"]) for step in mx.mmas]
     assert ids == [(n % 4, n % 4, 128 + 4 * (n // 4)) for n in range(8)]
     a, b = mx.sides or (None, None)
     assert a and b and (a.column, b.column) == (128, 136) and mx.columns == 144
     thin = made(f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>", (128, 64, 128))
     assert [(s.addresses["metadata"], s.word.code("sparsity_selector")) for s in thin.mmas] == [
-        (64, 0), (64, 1), (66, 0), (66, 1)
-    ]  # fmt: skip
+        (64, 0),
+        (64, 1),
+        (66, 0),
+        (66, 1),
+    ]
 
 
 def test_what_is_open_or_inferred_says_so() -> None:
@@ -262,8 +311,9 @@ def test_what_is_open_or_inferred_says_so() -> None:
     narrow = made(thin, (128, 64, 64), swizzles=("", "32B"))
     assert narrow.mmas[0].b and narrow.mmas[0].b.lbo_bytes == 64 * 32  # the next atom along K
     assert any("LBO is inferred" in says for says in narrow.inferred) and not made(thin).inferred
-    many = made(f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>",
-                (256, 64, 128))  # fmt: skip
+    many = made(
+        f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>", (256, 64, 128)
+    )
     assert any("inferred" in says for says in many.inferred)
     assert not made(SS).inferred
     typed = made(f"SM100_MMA_F16BF16_SS<TypeA, half_t, float, 128, 64, {K}, {K}>")
@@ -383,11 +433,17 @@ F8_ATOM = "SM100_MMA_F8F6F4_{}<float_e4m3_t, float_e4m3_t, float, {}, {}, UMMA::
 @pytest.mark.parametrize(
     ("text", "form", "m", "step"),
     [
-        (F16_ATOM, "SS", 64, 8), (F16_ATOM, "SS", 128, 8), (F16_ATOM, "2x1SM_SS", 256, 16),  # PTX's own steps
-        (F16_ATOM, "TS", 64, 8), (F16_ATOM, "TS", 128, 16), (F16_ATOM, "2x1SM_TS", 128, 32),
-        (F16_ATOM, "2x1SM_TS", 256, 32), (F8_ATOM, "SS_SPARSE", 128, 16), (F8_ATOM, "2x1SM_SS_SPARSE", 256, 32),
+        (F16_ATOM, "SS", 64, 8),
+        (F16_ATOM, "SS", 128, 8),
+        (F16_ATOM, "2x1SM_SS", 256, 16),  # PTX's own steps
+        (F16_ATOM, "TS", 64, 8),
+        (F16_ATOM, "TS", 128, 16),
+        (F16_ATOM, "2x1SM_TS", 128, 32),
+        (F16_ATOM, "2x1SM_TS", 256, 32),
+        (F8_ATOM, "SS_SPARSE", 128, 16),
+        (F8_ATOM, "2x1SM_SS_SPARSE", 256, 32),
     ],
-)  # fmt: skip
+)
 def test_n_goes_in_the_steps_of_cutlasss_atom(text: str, form: str, m: int, step: int) -> None:
     """With A in tensor memory, and for a sparse f8f6f4, CUTLASS has fewer N than PTX."""
     for n in range(8, 97, 8):

@@ -63,8 +63,9 @@ def test_arrays_that_are_shared_cannot_be_written() -> None:
     """What is computed once and given to everybody: a caller that changed it would change it for all."""
     instruction = lanescope.find("mma.m16n8k16.row.col.f32.f16.f16.f32")
     tiled = lanescope.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
-    copied = lanescope.tiled_copy("cp.async", tile=(64, 64), bits=128, element_bits=16, thr_layout="(16,8):(8,1)",
-                                val_layout="(1,8)")  # fmt: skip
+    copied = lanescope.tiled_copy(
+        "cp.async", tile=(64, 64), bits=128, element_bits=16, thr_layout="(16,8):(8,1)", val_layout="(1,8)"
+    )
     shared = [
         array
         for op in instruction.operands.values()

@@ -107,14 +107,18 @@ def test_every_instruction_can_be_drawn() -> None:
 
 # copies in one lane and in several, packed elements of every width, 64-bit registers, a warpgroup
 OPERANDS = (
-    ("wmma.load.a.row.m16n16k16.f16", "a"), ("wmma.load.b.row.m8n32k16.s8", "b"),
-    ("mma.m16n8k16.row.col.f32.f16.f16.f32", "a"), ("mma.m16n8k32.row.col.s32.s8.s8.s32", "b"),
-    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "a"), ("mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "a"),
-    ("mma.m8n8k4.row.col.f64.f64.f64.f64", "d"), ("wgmma.mma_async.m64n16k16.f32.f16.f16", "d"),
+    ("wmma.load.a.row.m16n16k16.f16", "a"),
+    ("wmma.load.b.row.m8n32k16.s8", "b"),
+    ("mma.m16n8k16.row.col.f32.f16.f16.f32", "a"),
+    ("mma.m16n8k32.row.col.s32.s8.s8.s32", "b"),
+    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "a"),
+    ("mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "a"),
+    ("mma.m8n8k4.row.col.f64.f64.f64.f64", "d"),
+    ("wgmma.mma_async.m64n16k16.f32.f16.f16", "d"),
     ("wgmma.mma_async.m64n16k32.f32.e4m3.e4m3", "a"),
     ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32", "a"),
     ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32", "b"),
-)  # fmt: skip
+)
 
 
 def said_of(threads: int, thread: int) -> str:
@@ -187,11 +191,20 @@ def test_warps_part_where_the_owner_of_a_row_is_of_another_warp(window: tuple[in
     assert plain.warp_edges == []
 
 
-@pytest.mark.parametrize(("ptx", "name"), [(ptx, name) for ptx in (
-    "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k32.row.col.s32.s8.s8.s32",
-    "mma.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32",
-    "mma.m16n8k64.row.col.s32.s4.s4.s32",
-) for name in "ab"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ptx", "name"),
+    [
+        (ptx, name)
+        for ptx in (
+            "mma.m16n8k16.row.col.f32.f16.f16.f32",
+            "mma.m16n8k32.row.col.s32.s8.s8.s32",
+            "mma.m16n8k8.row.col.f32.tf32.tf32.f32",
+            "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32",
+            "mma.m16n8k64.row.col.s32.s4.s4.s32",
+        )
+        for name in "ab"
+    ],
+)
 def test_a_traces_loads_take_rows_a_line_apart(ptx: str, name: str) -> None:
     """Rows without padding: each lane's offset is its row times the bytes of a line, and the formula says the same."""
     op = find(ptx).operand(name)

@@ -85,7 +85,7 @@ def test_a_device_with_another_rule_is_found() -> None:
 
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case[0].startswith("wgmma")], ids=lambda case: " ".join(case)
-)  # fmt: skip
+)
 def test_steps_add_up_to_the_product(case: tuple[str, str, str, str]) -> None:
     """Factors read through the descriptors, term by term, make the element of D that NumPy has."""
     i = find(case[0])

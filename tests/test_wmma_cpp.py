@@ -91,11 +91,13 @@ def test_the_first_architecture_is_the_headers() -> None:
 @pytest.mark.parametrize("argument", ["true", "false"])
 def test_satf_is_of_integer_products_alone(argument: str) -> None:
     for ptx, there in (
-        ("wmma.mma.row.col.m16n16k16.f32.f32", False), ("wmma.mma.row.col.m16n16k16.f16.f16", False),
+        ("wmma.mma.row.col.m16n16k16.f32.f32", False),
+        ("wmma.mma.row.col.m16n16k16.f16.f16", False),
         ("wmma.mma.row.col.m16n16k8.f32.tf32.tf32.f32", False),
-        ("wmma.mma.row.col.m8n8k4.f64.f64.f64.f64", False), ("wmma.mma.row.col.m16n16k16.s32.s8.s8.s32", True),
+        ("wmma.mma.row.col.m8n8k4.f64.f64.f64.f64", False),
+        ("wmma.mma.row.col.m16n16k16.s32.s8.s8.s32", True),
         ("wmma.mma.row.col.m8n8k32.s32.u4.u4.s32", True),
-    ):  # fmt: skip
+    ):
         text, _ = compiled(re.sub(r"(mma_sync\([^)]*)\)", rf"\1, {argument})", wmma_cpp.kernel(find(ptx)).text))
         assert bool(text) == there, ptx
         if there:
@@ -159,10 +161,14 @@ def test_what_the_documents_ask(ptx: str, ldm_cpp: int, ldm_ptx: int, ldm_both: 
 def test_default_strides_are_ptx_table() -> None:
     """PTX ISA 9.1, 9.7.14.4.2: A row, A column, B row, B column, accumulator row, accumulator column."""
     table = {
-        "m16n16k16": (16, 16, 16, 16, 16, 16), "m8n32k16": (16, 8, 32, 16, 32, 8), "m32n8k16": (16, 32, 8, 16, 8, 32),
+        "m16n16k16": (16, 16, 16, 16, 16, 16),
+        "m8n32k16": (16, 8, 32, 16, 32, 8),
+        "m32n8k16": (16, 32, 8, 16, 8, 32),
         "m8n8k32": (32, 8, 8, 32, 8, 8),
-        "m8n8k128": (128, 8, 8, 128, 8, 8), "m16n16k8": (8, 16, 16, 8, 16, 16), "m8n8k4": (4, 8, 8, 4, 8, 8),
-    }  # fmt: skip
+        "m8n8k128": (128, 8, 8, 128, 8, 8),
+        "m16n16k8": (8, 16, 16, 8, 16, 16),
+        "m8n8k4": (4, 8, 8, 4, 8, 8),
+    }
     for i in PRODUCTS:
         ops = [i.operands[name] for name in "abc"]
         assert table[i.shape] == tuple(wmma.default_stride(op, layout) for op in ops for layout in ("row", "col"))

@@ -47,8 +47,9 @@ def test_a_builder_that_returns_32_bits_is_named_by_its_call() -> None:
     made = bench(text.replace("uint64_t", "uint32_t"))
     assert made.verdict == "mismatch" and "32-bit value is shifted by 32 bits" in made.headline
     assert [(p.title, p.operands) for p in made.pieces if p.kind == "descriptor"] == [
-        ("mk(sA + kk * 16)", ("a",)), ("mk(sB + kk * 16)", ("b",)),
-    ]  # fmt: skip
+        ("mk(sA + kk * 16)", ("a",)),
+        ("mk(sB + kk * 16)", ("b",)),
+    ]
 
 
 def test_there_are_enough_texts_of_both_kinds() -> None:
@@ -84,8 +85,10 @@ def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
         "sB: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))"
     )
     assert signs(made, "b") == "?" and made.verdict == "unknown"
-    assert any(said.startswith("The steps of B take 128 × 16 elements (n × k); ") and said.endswith(" has 64 × 64.")
-               for said in made.missing)  # fmt: skip
+    assert any(
+        said.startswith("The steps of B take 128 × 16 elements (n × k); ") and said.endswith(" has 64 × 64.")
+        for said in made.missing
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -113,13 +116,16 @@ def test_an_asm_statement_without_its_operands_is_none_of_a_descriptors() -> Non
         assert made.verdict == "unknown"
 
 
-@pytest.mark.parametrize("before", [
-    "uint64_t desc_a = 0x4000004000010100, desc_b = 0x4000004000010200;",
-    "uint64_t desc_a, desc_b; desc_a = 4611686293305360640ull; desc_b = 4611686293305360896ull;",
-    "uint64_t desc_a = 0x4000004000010100; uint64_t desc_b = (smem & 0x3FFFF) >> 4 | 64ull << 32 | 1ull << 62;"
-    " uint64_t desc_c = 0x4000008000010100;",
-    "",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "before",
+    [
+        "uint64_t desc_a = 0x4000004000010100, desc_b = 0x4000004000010200;",
+        "uint64_t desc_a, desc_b; desc_a = 4611686293305360640ull; desc_b = 4611686293305360896ull;",
+        "uint64_t desc_a = 0x4000004000010100; uint64_t desc_b = (smem & 0x3FFFF) >> 4 | 64ull << 32 | 1ull << 62;"
+        " uint64_t desc_c = 0x4000008000010100;",
+        "",
+    ],
+)
 def test_descriptors_that_the_code_spells_out_are_pieces(before: str) -> None:
     """A literal is its own descriptor, and no builder's of the same text."""
     given = ("desc_a", "desc_b") if before else ("0x4000004000010100ull", "0x4000004000010200ull")

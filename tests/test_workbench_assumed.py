@@ -24,10 +24,17 @@ for (int k = 0; k < 4; ++k) wgmma(acc, make_desc(%s));
 
 @pytest.mark.parametrize(
     ("given", "right"),
-    [("smem_a + k * 16", True), ("&smem_a[k * 16]", True), ("smem_a[s] + k * WGMMA::K", True),
-     ("(void*)(smem_a + k * 16)", True), ("smem_a + k * 32", False), ("(half*)(smem_a + k * 32)", True),
-     ("reinterpret_cast<half*>(smem_a) + k * 16", True), ("smem_a + k * 8", False)],
-)  # fmt: skip
+    [
+        ("smem_a + k * 16", True),
+        ("&smem_a[k * 16]", True),
+        ("smem_a[s] + k * WGMMA::K", True),
+        ("(void*)(smem_a + k * 16)", True),
+        ("smem_a + k * 32", False),
+        ("(half*)(smem_a + k * 32)", True),
+        ("reinterpret_cast<half*>(smem_a) + k * 16", True),
+        ("smem_a + k * 8", False),
+    ],
+)
 def test_the_size_of_an_undeclared_pointers_elements_is_assumed(given: str, right: bool) -> None:
     """A template's parameter says nothing of what it points to: the instruction's type does, and it is said."""
     made = bench(MAKE % ("FLOAT16", 64, given, 16, "f16.f16"))
@@ -57,12 +64,21 @@ STAGED = """template <class %s> __global__ void kernel(const __grid_constant__ C
 @pytest.mark.parametrize(
     ("of", "size"),
     [
-        ("CUtensorMap", 128), ("cudaStream_t", 8), ("cute::TmaDescriptor", 128), ("void*", 8), ("float4", 16),
+        ("CUtensorMap", 128),
+        ("cudaStream_t", 8),
+        ("cute::TmaDescriptor", 128),
+        ("void*", 8),
+        ("float4", 16),
         ("dim3", 12),
-        ("SharedStorage", None), ("Params", None), ("barrier_t", None), ("TensorMap", None), ("Context", None),
-        ("*full_barrier", None), ("*params", None),
+        ("SharedStorage", None),
+        ("Params", None),
+        ("barrier_t", None),
+        ("TensorMap", None),
+        ("Context", None),
+        ("*full_barrier", None),
+        ("*params", None),
     ],
-)  # fmt: skip
+)
 def test_a_handle_a_struct_and_a_barrier_are_no_operands_element(of: str, size: int | None) -> None:
     """A tensor map has 128 bytes and a pointer 8; of what the text does not define nothing is assumed."""
     made = bench(STAGED % ("Args", f"1024 * sizeof({of})"))

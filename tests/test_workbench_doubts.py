@@ -56,8 +56,11 @@ def test_what_is_said_of_a_step_and_of_fields_holds() -> None:
 
 def test_a_stated_alignment_is_used_and_doubted() -> None:
     """128 bytes are enough for what TMA stores, by the XOR of the address, and are said not to be for all else."""
-    said = {128: ("taken 128 bytes past", "repeats every 1024 bytes"), 1024: ("is declared 1024-byte aligned", ""),
-            64: ("64-byte aligned only", "TMA stores to multiples of 128 bytes")}  # fmt: skip
+    said = {
+        128: ("taken 128 bytes past", "repeats every 1024 bytes"),
+        1024: ("is declared 1024-byte aligned", ""),
+        64: ("64-byte aligned only", "TMA stores to multiples of 128 bytes"),
+    }
     for form in ("alignas(%d)", "__align__(%d)", "__attribute__((aligned(%d)))"):
         for amount, (why, notice) in said.items():
             head = f"__shared__ {form % amount} half tileA[4096];\nauto sA = (uint32_t)__cvta_generic_to_shared(tileA);"
@@ -69,14 +72,21 @@ def test_a_stated_alignment_is_used_and_doubted() -> None:
             )
             assert [notice in one for one in a.notices] == [True] * bool(notice) and not b.notices
     struct = "constexpr int kAlign = 256;\nstruct S { alignas(kAlign) half A[4096]; };\n"
-    named = with_(("for (int k", struct + "for (int k"),
-                  ("make(sA +", "make((uint32_t)__cvta_generic_to_shared(s.A) +"))  # fmt: skip
+    named = with_(
+        ("for (int k", struct + "for (int k"), ("make(sA +", "make((uint32_t)__cvta_generic_to_shared(s.A) +")
+    )
     assert any("A is declared 256-byte aligned" in one for one in bench(named).operands[0].notices)
 
 
-@pytest.mark.parametrize(("stride", "verdict", "doubt"), [
-    (8192, "match", False), (8192 + 64, "mismatch", False), (8192 + 16, "mismatch", False), (8192 + 512, "match", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stride", "verdict", "doubt"),
+    [
+        (8192, "match", False),
+        (8192 + 64, "mismatch", False),
+        (8192 + 16, "mismatch", False),
+        (8192 + 512, "match", True),
+    ],
+)
 def test_stages_begin_where_tma_may_store_and_the_swizzle_repeats(stride: int, verdict: str, doubt: bool) -> None:
     stages = ("for (int k", "for (int s = 0; s < 3; ++s) for (int k")
     text = with_(stages, ("make(sA +", f"make(sA + s * {stride} +"))
@@ -98,9 +108,11 @@ def test_exchanged_operands_are_followed_to_their_buffers() -> None:
     asm = ('"l"(da), "l"(db)', '"l"(db), "l"(da)')
     smem = (("sA + k", "smem + k"), ("sB + k", "smem + 8192 + k"), ("da =", "desc_a ="), ("db =", "desc_b ="))
     for text in (
-        with_(asm), with_(call), with_(*smem, ('"l"(da), "l"(db)', '"l"(desc_b), "l"(desc_a)')),
+        with_(asm),
+        with_(call),
+        with_(*smem, ('"l"(da), "l"(db)', '"l"(desc_b), "l"(desc_a)')),
         with_(("make(sA + k", "make(sB + k")),
-    ):  # fmt: skip
+    ):
         made = bench(text)
         wrong = made.operands[0].first_wrong
         assert made.verdict == "mismatch" and "reads the other operand’s buffer" in made.headline
@@ -112,8 +124,11 @@ def test_exchanged_operands_are_followed_to_their_buffers() -> None:
 def test_a_transposed_product_is_no_mistake() -> None:
     """Boxes that fit only the exchanged operands say that the exchange is meant."""
     box = "&map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, A, dims, strides, box"
-    swapped = with_(("m64n64k16", "m64n128k16"), ('"l"(da), "l"(db)', '"l"(db), "l"(da)'),
-                    (box, box.removesuffix("box") + "(uint32_t[]){64, 128}"))  # fmt: skip
+    swapped = with_(
+        ("m64n64k16", "m64n128k16"),
+        ('"l"(da), "l"(db)', '"l"(db), "l"(da)'),
+        (box, box.removesuffix("box") + "(uint32_t[]){64, 128}"),
+    )
     made = bench(swapped)
     assert made.verdict == "match" and all("transposed product" in one.notices[0] for one in made.operands)
 
@@ -126,22 +141,39 @@ desc |= 1llu << 62;                   // 128B swizzle
 """
 
 
-@pytest.mark.parametrize(("old", "new", "says"), [
-    ("", "", ()), ("16 >> 4) << 16", "0 >> 4) << 16", ()), ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFF", ()),
-    ("128B swizzle", "swizzle", ()), ("(1024 >> 4) << 32;  // SBO, 1024 bytes", "(2048 >> 4) << 32;", ()),
-    ("(16 >> 4) << 16;    // LBO\ndesc |= (uint64_t)(1024 >> 4) << 32;  // SBO, 1024 bytes",
-     "(1024 >> 4) << 16;\ndesc |= (uint64_t)(16 >> 4) << 32;", ("SBO is 16 B and LBO 1024 B", "look exchanged")),
-    ("(1024 >> 4) << 32;  // SBO, 1024 bytes", "(512 >> 4) << 32;", ("SBO is 512 B, as under the 64B swizzle",)),
-    ("(16 >> 4) << 16", "(1024 >> 4) << 16", ("LBO is 1024 B", "does not read it")),
-    ("(16 >> 4) << 16", "(64 >> 4) << 16", ("LBO is 64 B", "a multiple of 1024")),
-    ("0x3FFFF) >> 4", "0x3FFF) >> 4", ("leaves 14 bits of the address", "0x4000")),
-    ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFFF", ("after the shift",)),
-    ("1llu << 62", "2llu << 62", ("The text says 128B here, and the code gives the 64B swizzle: 128B is 1, 64B is 2",)),
-    ("1llu << 62", "(uint64_t)CU_TENSOR_MAP_SWIZZLE_128B << 62", ("code gives the 32B swizzle",)),
-    ("1llu << 62;                   // 128B swizzle", "0llu << 62; // 128B", ("the code gives no swizzle", "overlap")),
-    ("1024 >> 4) << 32", "2048 >> 4) << 32", ("The comment says 1024 bytes, and the code gives SBO 2048 B",)),
-    ("// LBO", "// stride byte offset", ("calls this SBO, and the code puts it into LBO",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("", "", ()),
+        ("16 >> 4) << 16", "0 >> 4) << 16", ()),
+        ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFF", ()),
+        ("128B swizzle", "swizzle", ()),
+        ("(1024 >> 4) << 32;  // SBO, 1024 bytes", "(2048 >> 4) << 32;", ()),
+        (
+            "(16 >> 4) << 16;    // LBO\ndesc |= (uint64_t)(1024 >> 4) << 32;  // SBO, 1024 bytes",
+            "(1024 >> 4) << 16;\ndesc |= (uint64_t)(16 >> 4) << 32;",
+            ("SBO is 16 B and LBO 1024 B", "look exchanged"),
+        ),
+        ("(1024 >> 4) << 32;  // SBO, 1024 bytes", "(512 >> 4) << 32;", ("SBO is 512 B, as under the 64B swizzle",)),
+        ("(16 >> 4) << 16", "(1024 >> 4) << 16", ("LBO is 1024 B", "does not read it")),
+        ("(16 >> 4) << 16", "(64 >> 4) << 16", ("LBO is 64 B", "a multiple of 1024")),
+        ("0x3FFFF) >> 4", "0x3FFF) >> 4", ("leaves 14 bits of the address", "0x4000")),
+        ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFFF", ("after the shift",)),
+        (
+            "1llu << 62",
+            "2llu << 62",
+            ("The text says 128B here, and the code gives the 64B swizzle: 128B is 1, 64B is 2",),
+        ),
+        ("1llu << 62", "(uint64_t)CU_TENSOR_MAP_SWIZZLE_128B << 62", ("code gives the 32B swizzle",)),
+        (
+            "1llu << 62;                   // 128B swizzle",
+            "0llu << 62; // 128B",
+            ("the code gives no swizzle", "overlap"),
+        ),
+        ("1024 >> 4) << 32", "2048 >> 4) << 32", ("The comment says 1024 bytes, and the code gives SBO 2048 B",)),
+        ("// LBO", "// stride byte offset", ("calls this SBO, and the code puts it into LBO",)),
+    ],
+)
 def test_a_lone_builder_is_doubted_and_never_failed(old: str, new: str, says: tuple[str, ...]) -> None:
     text = LONE.replace(old, new, 1) if old else LONE
     assert old in LONE
@@ -156,8 +188,11 @@ def test_a_lone_builder_is_doubted_and_never_failed(old: str, new: str, says: tu
 
 def test_what_reads_prove_is_not_doubted() -> None:
     """An MN-major operand's LBO is verified; a comment that lies is still said to."""
-    mn = with_(("make(sB + k * 32)", "make(sB + k * 2048)"), ("1, 0, 0;", "1, 0, 1;"),
-               ("(uint64_t)1 << 16", "(uint64_t)64 << 16"))  # fmt: skip
+    mn = with_(
+        ("make(sB + k * 32)", "make(sB + k * 2048)"),
+        ("1, 0, 0;", "1, 0, 1;"),
+        ("(uint64_t)1 << 16", "(uint64_t)64 << 16"),
+    )
     assert bench(mn).verdict == "match" and not any(piece.doubts for piece in bench(mn).pieces)
     lies = with_(("(uint64_t)1 << 62;", "\n    (uint64_t)1 << 62;  // 64B swizzle"))
     made = bench(lies)

@@ -39,9 +39,13 @@ def test_the_answer_keeps_its_contract_and_gains_the_bench(client: Client) -> No
     wrong = a["steps"][4]
     assert wrong["diagnoses"][0]["code"] == "k_advance_past_atom" and wrong["slice"]["k"] == 64
     verified = {
-        "descriptor": wrong["descriptor"], "instruction": a["instruction"], "operand": "a", "major": a["major"],
-        "storage": a["storage"], "slice": {"mn": wrong["slice"]["mn"], "k": wrong["slice"]["k"]},
-    }  # fmt: skip
+        "descriptor": wrong["descriptor"],
+        "instruction": a["instruction"],
+        "operand": "a",
+        "major": a["major"],
+        "storage": a["storage"],
+        "slice": {"mn": wrong["slice"]["mn"], "k": wrong["slice"]["k"]},
+    }
     again = client.post("/api/v1/descriptors/verify", json=verified).json()
     assert again["verdict"] == "mismatch" and again["matched"] == wrong["matched"]
     assert again["diagnoses"][0]["fix"]["descriptor"] == wrong["diagnoses"][0]["fix"]
@@ -115,9 +119,11 @@ def test_what_is_assumed_can_be_given(client: Client) -> None:
     near = a_of(**{"panel.a": "128"})  # the steps are right where the panels overlap so
     assert near["verdict"] == "match" and near["storage"]["inner_stride"] == 128  # type: ignore[index]
     for assume, field in (
-        ({"at.sA": "x"}, "assume.at.sA"), ({"inner.a": "Q"}, "assume.inner.a"), ({"way": "1"}, "assume.way"),
+        ({"at.sA": "x"}, "assume.at.sA"),
+        ({"inner.a": "Q"}, "assume.inner.a"),
+        ({"way": "1"}, "assume.way"),
         ({"instruction": "wgmma.m64n8k9"}, "assume.instruction"),
-    ):  # fmt: skip
+    ):
         refused = client.post("/api/v1/read", json={"text": TEXT, "assume": assume})
         assert refused.status_code == 422 and refused.json()["error"]["field"] == field
     assert client.post("/api/v1/read", json={"text": TEXT, "assume": []}).status_code == 422

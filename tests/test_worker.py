@@ -52,9 +52,17 @@ def test_one_worker_serves_many_jobs(pool: Pool) -> None:
 
 @pytest.mark.parametrize(
     ("do", "code"),
-    [(1, "timed_out"), (2, "worker_ended"), (3, "worker_ended"), (4, "worker_garbage"), (5, "worker_garbage"),
-    (6, "run_failed"), (7, "worker_garbage"), (8, "timed_out")],
-)  # fmt: skip
+    [
+        (1, "timed_out"),
+        (2, "worker_ended"),
+        (3, "worker_ended"),
+        (4, "worker_garbage"),
+        (5, "worker_garbage"),
+        (6, "run_failed"),
+        (7, "worker_garbage"),
+        (8, "timed_out"),
+    ],
+)
 def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) -> None:
     before = pool.submit(request()).result(10)["source"]
     with pytest.raises(LayoutError) as caught:

@@ -50,11 +50,15 @@ def line_of(code: str, at: int) -> str:
     return code[code.rfind("\n", 0, at) + 1 : code.find("\n", at)]
 
 
-@pytest.mark.parametrize(("style", "operand", "step", "repeats"), [
-    (style, operand, step, repeats)
-    for (style, operand), (step, repeats) in itertools.product(
-        itertools.product(STYLES, ("a", "b")), ((1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)))
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("style", "operand", "step", "repeats"),
+    [
+        (style, operand, step, repeats)
+        for (style, operand), (step, repeats) in itertools.product(
+            itertools.product(STYLES, ("a", "b")), ((1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2))
+        )
+    ],
+)
 def test_a_call_that_repeats_one_operand_is_wrong_there_alone(
     style: str, operand: str, step: int, repeats: int
 ) -> None:
@@ -111,8 +115,9 @@ def test_a_branch_gives_the_first_step_in_two_ways() -> None:
     assert (made.verdict, signs(made, "a")) == ("match", "....")
 
 
-@pytest.mark.parametrize("wrong", ["&sA[2 * 16], &sB[0]", "&sA[0], &sB[2 * 16]", "&sA[2 * 16], &sB[16]",
-                                   "&sA[16], &sB[16]"])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong", ["&sA[2 * 16], &sB[0]", "&sA[0], &sB[2 * 16]", "&sA[2 * 16], &sB[16]", "&sA[16], &sB[16]"]
+)
 def test_a_kernel_with_a_forgotten_step_is_told_where(wrong: str) -> None:
     code = kernel("one_stage", ("&sA[2 * 16], &sB[2 * 16]", wrong))
     found = check(code).findings

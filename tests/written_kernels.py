@@ -15,9 +15,12 @@ WIDTHS = {"none": 16, "32B": 32, "64B": 64, "128B": 128}  # bytes of an atom's l
 CODES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}  # PTX ISA 9.1, the descriptor's swizzle mode
 ATOMS = {"none": "INTER", "32B": "SW32", "64B": "SW64", "128B": "SW128"}
 TYPES = {  # PTX's name → C++'s type, its bits, PTX's accumulator
-    "f16": ("cute::half_t", 16, "f32"), "bf16": ("cutlass::bfloat16_t", 16, "f32"),
-    "e4m3": ("cutlass::float_e4m3_t", 8, "f32"), "s8": ("int8_t", 8, "s32"), "tf32": ("cutlass::tfloat32_t", 32, "f32"),
-}  # fmt: skip
+    "f16": ("cute::half_t", 16, "f32"),
+    "bf16": ("cutlass::bfloat16_t", 16, "f32"),
+    "e4m3": ("cutlass::float_e4m3_t", 8, "f32"),
+    "s8": ("int8_t", 8, "s32"),
+    "tf32": ("cutlass::tfloat32_t", 32, "f32"),
+}
 
 
 @dataclass(frozen=True)
@@ -212,9 +215,13 @@ class Kernel:
             f"  uint64_t bits_a;\n  uint64_t bits_b;\n  float acc[{count}] = {{}};\n  int t = threadIdx.x;\n"
         )
         return {
-            "union": UNION, "ahead": ahead, "head": head, "fill": inside + fill + "  __syncthreads();\n",
-            "describe": describe, "run": run,
-        }  # fmt: skip
+            "union": UNION,
+            "ahead": ahead,
+            "head": head,
+            "fill": inside + fill + "  __syncthreads();\n",
+            "describe": describe,
+            "run": run,
+        }
 
     def whole(self, union: bool = True) -> str:
         """The kernel as a file has it."""

@@ -24,20 +24,26 @@ def routes(made: Json) -> list[Json]:
             "path": path,
             "says": operation["description"],
             "parameters": [
-                {"name": p["name"], "where": p["in"], "required": p["required"], "kind": kind(p["schema"]),
-                "default": p["schema"].get("default"), "says": p["description"]}
+                {
+                    "name": p["name"],
+                    "where": p["in"],
+                    "required": p["required"],
+                    "kind": kind(p["schema"]),
+                    "default": p["schema"].get("default"),
+                    "says": p["description"],
+                }
                 for p in operation.get("parameters", ())
             ],
             "body": _body(operation, made),
             "gives": [
-                (media, kind(content.get("schema", {}))) for media,
-                content in operation["responses"]["200"].get("content", {}).items()
+                (media, kind(content.get("schema", {})))
+                for media, content in operation["responses"]["200"].get("content", {}).items()
             ],
             "curl": BODIES.get(path),
             "link": EXAMPLES.get(path),
         }
         for path, method, operation in operations(made)
-    ]  # fmt: skip
+    ]
 
 
 def _body(operation: Json, made: Json) -> list[Json]:
@@ -62,15 +68,23 @@ def model(name: str, known: Json) -> Json:
     schema = known[name]
     required = schema.get("required", ())
     fields = [
-        {"name": key, "required": key in required, "kind": kind(value), "default": value.get("default"),
-        "says": meaning(value, known)}
+        {
+            "name": key,
+            "required": key in required,
+            "kind": kind(value),
+            "default": value.get("default"),
+            "says": meaning(value, known),
+        }
         for key, value in schema.get("properties", {}).items()
-    ]  # fmt: skip
+    ]
     examples = [example for example in schema.get("examples", ()) if not isinstance(example, dict)]
     return {
-        "name": name, "says": " ".join(schema.get("description", "").split()), "fields": fields,
-        "kind": "" if fields else kind(schema, True), "examples": examples,
-    }  # fmt: skip
+        "name": name,
+        "says": " ".join(schema.get("description", "").split()),
+        "fields": fields,
+        "kind": "" if fields else kind(schema, True),
+        "examples": examples,
+    }
 
 
 def meaning(schema: Json, known: Json) -> str:

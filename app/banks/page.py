@@ -65,9 +65,12 @@ def _banks_context(given: dict[str, str]) -> dict[str, Any]:
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
     pitch = {"s_pitch_bytes": str(facts.pitch(rows))} if not given["address"] else {}
     return {
-        "found": facts.use_facts(use, xor), "svg": banks_svg([cost]), "solved": solved, "tile": mode,
+        "found": facts.use_facts(use, xor),
+        "svg": banks_svg([cost]),
+        "solved": solved,
+        "tile": mode,
         "most_free": max((phase.ideal for phase in cost.phases), default=1),
         "chart": dumps(chart(cost)).decode(),
         "chained": links.chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition("?")[2],
         "apply": urlencode({**given, "swizzle": f"{least.bits},{least.base},{least.shift}"}),
-    }  # fmt: skip
+    }

@@ -35,8 +35,10 @@ def drawn(made: Picture) -> Drawn:
         cells = reads.cells(side.address, made.lies, side.seen, name)
         return Drawn(
             reads.operand_svg(cells, f"{name}: the byte that each 16-byte chunk is read from"),
-            reads.memory_svg(cells, "shared memory, 128 bytes a row"), reads.legend(cells), reads.states(cells)[0] * 16,
-        )  # fmt: skip
+            reads.memory_svg(cells, "shared memory, 128 bytes a row"),
+            reads.legend(cells),
+            reads.states(cells)[0] * 16,
+        )
     return Drawn(_elements(made), "", [], 0)
 
 

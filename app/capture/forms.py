@@ -178,10 +178,15 @@ class CaptureVerified:
 def of_body(given: Json) -> Verified:
     """The capture that a body of POST /captures/verify holds, verified; LayoutError names the wrong key."""
     keys(given, KEYS)
-    files = {
-        name: decoded(given[name], name, MOST_TEXT) for name in ("capture", "second", "a", "b")
-        if name == "capture" or given.get(name) is not None
-    } if "capture" in given else {}  # fmt: skip
+    files = (
+        {
+            name: decoded(given[name], name, MOST_TEXT)
+            for name in ("capture", "second", "a", "b")
+            if name == "capture" or given.get(name) is not None
+        }
+        if "capture" in given
+        else {}
+    )
     if not files:
         raise LayoutError("bad_capture", "There is no capture.", "Give the file's bytes in base64.", "capture")
     nk = given.get("nk", False)
@@ -201,9 +206,11 @@ def matrix(raw: bytes, field: str) -> NDArray[Any]:
     told = npy.header(raw) if raw.startswith(npy.MAGIC) else None
     if told is None or told.kind.hasobject or told.kind.names or told.data_bytes != len(raw) - told.offset:
         raise LayoutError(
-            "bad_matrix", f"{field.upper()} is no whole .npy file of numbers.", "Save the matrix with numpy.save.",
+            "bad_matrix",
+            f"{field.upper()} is no whole .npy file of numbers.",
+            "Save the matrix with numpy.save.",
             field,
-        )  # fmt: skip
+        )
     return npy.array(raw, told)
 
 
@@ -235,15 +242,24 @@ def facts(told: Verified) -> CaptureVerified:
         first_wrong=next((n for n, step in enumerate(told.steps) if not step.ok), None),
         steps=[
             RecordedStep(
-                index=step.index, kind=step.record.kind,
-                file=step.record.file, line=step.record.line, label=step.record.label, block=list(step.record.block),
-                warp=step.record.warp, instruction=step.ptx, ok=step.ok, operands=[_side(one) for one in step.operands],
+                index=step.index,
+                kind=step.record.kind,
+                file=step.record.file,
+                line=step.record.line,
+                label=step.record.label,
+                block=list(step.record.block),
+                warp=step.record.warp,
+                instruction=step.ptx,
+                ok=step.ok,
+                operands=[_side(one) for one in step.operands],
             )
             for step in told.steps
         ],
         loads=[
             RecordedRows(
-                file=one.record.file, line=one.record.line, warp=one.record.warp,
+                file=one.record.file,
+                line=one.record.line,
+                warp=one.record.warp,
                 operand=one.operand,  # type: ignore[arg-type]
                 rows=[_pair(pair) for pair in zip(one.mn.tolist(), one.k.tolist(), strict=True)],
             )
@@ -252,14 +268,21 @@ def facts(told: Verified) -> CaptureVerified:
         accumulators=[
             RecordedAccumulators(
                 verdict=one.verdict,  # type: ignore[arg-type]
-                file=one.record.file, line=one.record.line, warp=one.record.warp, m=one.m, n=one.n, steps=one.steps,
-                total=one.total, right=one.right, as_read=one.as_read,
+                file=one.record.file,
+                line=one.record.line,
+                warp=one.record.warp,
+                m=one.m,
+                n=one.n,
+                steps=one.steps,
+                total=one.total,
+                right=one.right,
+                as_read=one.as_read,
             )
             for one in told.accumulators
         ],
         not_judged=[NotJudged(file=one.record.file, line=one.record.line, reason=one.reason) for one in told.unread],
         notes=list(told.notes),
-    )  # fmt: skip
+    )
 
 
 def _cause(one: Cause) -> RecordedCause:
@@ -268,10 +291,17 @@ def _cause(one: Cause) -> RecordedCause:
         for name, (had, fix) in one.repairs.items()
     ]
     return RecordedCause(
-        code=one.code, message=one.message, operands=list(one.operands), steps=one.count, of=one.total,
-        first=one.first.index, file=one.first.record.file, line=one.first.record.line, repairs=repairs,
+        code=one.code,
+        message=one.message,
+        operands=list(one.operands),
+        steps=one.count,
+        of=one.total,
+        first=one.first.index,
+        file=one.first.record.file,
+        line=one.first.record.line,
+        repairs=repairs,
         folded=list(one.folded),
-    )  # fmt: skip
+    )
 
 
 def _side(one: Operand) -> RecordedOperand:
@@ -298,7 +328,7 @@ def _wrong(one: Wrong) -> RecordedElement:
     lies = one.lies if one.lies is not None and one.lies >= 0 else None
     return RecordedElement(
         row=one.row, k=one.k, address=one.address, read=_pair(one.read), expected=list(one.expected), lies=lies
-    )  # fmt: skip
+    )
 
 
 def _pair(at: tuple[int, int]) -> list[int] | None:

@@ -69,9 +69,15 @@ async def capture_posted(request: Request) -> Response:
 
 def _answer(request: Request, sent: dict[str, bytes], nk: bool, example: str) -> Response:
     context: dict[str, Any] = {
-        "examples": EXAMPLES, "example": example, "kernel": KERNEL, "fills": FILLS, "tests": TESTS, "error": None,
-        "told": None, "nk": nk,
-    }  # fmt: skip
+        "examples": EXAMPLES,
+        "example": example,
+        "kernel": KERNEL,
+        "fills": FILLS,
+        "tests": TESTS,
+        "error": None,
+        "told": None,
+        "nk": nk,
+    }
     code = 200
     try:
         if request.method == "POST" and "capture" not in sent:
@@ -90,12 +96,21 @@ def _verified(sent: dict[str, bytes], nk: bool) -> dict[str, Any]:
     first = made.first_wrong
     rows = made.steps if len(made.steps) <= MOST_ROWS else made.wrong[:MOST_ROWS] or made.steps[:MOST_ROWS]
     return {
-        "told": forms.facts(made), "rows": rows, "several": len({(s.record.block, s.record.thread) for s in rows}) > 1,
-        "first": first, "wrong_operands": [one for one in first.operands if not one.ok] if first else [],
-        "state": state, "wrong_element": wrong_element, "begins": begins, "title_of": causes.title,
-        "accumulated": list(accumulators(made)), "drawn": draw.drawn(made.picture) if made.picture else None,
-        "pictured": made.picture.side.operand if made.picture else "", "hatches": hatch_defs(), "stored": _stored,
-    }  # fmt: skip
+        "told": forms.facts(made),
+        "rows": rows,
+        "several": len({(s.record.block, s.record.thread) for s in rows}) > 1,
+        "first": first,
+        "wrong_operands": [one for one in first.operands if not one.ok] if first else [],
+        "state": state,
+        "wrong_element": wrong_element,
+        "begins": begins,
+        "title_of": causes.title,
+        "accumulated": list(accumulators(made)),
+        "drawn": draw.drawn(made.picture) if made.picture else None,
+        "pictured": made.picture.side.operand if made.picture else "",
+        "hatches": hatch_defs(),
+        "stored": _stored,
+    }
 
 
 def _stored(step: Verdict, one: Operand) -> str:
@@ -103,9 +118,12 @@ def _stored(step: Verdict, one: Operand) -> str:
     if one.word is None or one.stored is None:
         return ""
     asked = {
-        "instruction": step.ptx, "operand": one.name, "major": one.major,
-        "slice_mn": str(one.part.mn - one.stored_at[0]), "slice_k": str(one.part.k - one.stored_at[1]),
-    }  # fmt: skip
+        "instruction": step.ptx,
+        "operand": one.name,
+        "major": one.major,
+        "slice_mn": str(one.part.mn - one.stored_at[0]),
+        "slice_k": str(one.part.k - one.stored_at[1]),
+    }
     kind = str(one.stored["kind"])
     own = {f"s_{name}": str(one.stored[name]) for name in ("kind", *USED[kind]) if name in one.stored}
     return links.descriptor(f"0x{one.word:016x}", asked | own)

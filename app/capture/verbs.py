@@ -53,9 +53,11 @@ def capture_verify(
 
     if len(files) > 2:
         raise LayoutError(
-            "bad_usage", f"{len(files)} files are given.", "Name one capture, or the two passes of an 8-bit type.",
+            "bad_usage",
+            f"{len(files)} files are given.",
+            "Name one capture, or the two passes of an 8-bit type.",
             "files",
-        )  # fmt: skip
+        )
     # no more of a file than its first bytes say: a buffer is larger than its records, and other files may be enormous
     wholes = (load(name, "files", MOST_FILE, head=HEADER_BYTES, extent=extent) for name in files)
     given = dict(zip(("capture", "second"), wholes, strict=False))

@@ -27,10 +27,15 @@ def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
     given, spec, used = forms.read(request.query_params)
     context: dict[str, Any] = {
-        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED),
-        "orders": ORDERS, "storage_words": WORDS,
+        "given": given,
+        "storage": spec,
+        "used": used,
+        "error": None,
+        "kinds": list(USED),
+        "orders": ORDERS,
+        "storage_words": WORDS,
         "code": 200,
-    }  # fmt: skip
+    }
     try:
         context |= _chain_context(given, spec, used)
     except LayoutError as error:
@@ -56,14 +61,21 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     }
     return {
         "next": further,
-        "converted": operand is not mma.operand(given["operand"]), "loads": fits, "best": best,
+        "converted": operand is not mma.operand(given["operand"]),
+        "loads": fits,
+        "best": best,
         "store": found.store,
-        "facts": facts, "links": {load: links.chain(same | {"load": load}) for load in facts.instead},
-        "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
-        "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found),
+        "facts": facts,
+        "links": {load: links.chain(same | {"load": load}) for load in facts.instead},
+        "as_json": dumps(request).decode(),
+        "operand": operand,
+        "lane_rows": found.lane_addresses.tolist(),
+        "starts": found.of_lanes(found.starts).tolist(),
+        "operand_svg": operand_svg(found),
         "lanes_svg": lanes_svg(found),
-        "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",
-    }  # fmt: skip
+        "rows_svg": rows_svg(found) if found.match else "",
+        "banks_svg": banks_svg(found.costs) if found.costs else "",
+    }
 
 
 def _tile(spec: dict[str, str], major: str) -> dict[str, str]:

@@ -135,9 +135,15 @@ def report(paths: Iterable[Path], seconds: float = SECONDS) -> Report:
         doubts += (_found(path, text, one) for one in made.doubts)
         open_ += (Undecided(message=one.message, place=_place(path, text, one.span)) for one in made.open)
     return Report(
-        files=files, descriptors=descriptors, tensor_maps=maps, verified=verified, findings=findings, open=open_,
-        doubts=doubts, unverified=dict(unverified),
-    )  # fmt: skip
+        files=files,
+        descriptors=descriptors,
+        tensor_maps=maps,
+        verified=verified,
+        findings=findings,
+        open=open_,
+        doubts=doubts,
+        unverified=dict(unverified),
+    )
 
 
 def _found(path: Path, text: str, one: engine.Finding) -> Found:

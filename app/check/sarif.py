@@ -42,8 +42,10 @@ def log(report: Report) -> dict[str, Any]:
         {"level": "note", "message": {"text": one.message}, "locations": [_location(one.place)]} for one in report.open
     ]
     driver = {
-        "name": "Lanescope", "version": importlib.metadata.version("lanescope"), "rules": rules,
-    }  # fmt: skip
+        "name": "Lanescope",
+        "version": importlib.metadata.version("lanescope"),
+        "rules": rules,
+    }
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -60,8 +62,11 @@ def log(report: Report) -> dict[str, Any]:
 
 def _location(place: Place) -> dict[str, Any]:
     region = {
-        "startLine": place.line, "startColumn": place.column, "endLine": place.end_line, "endColumn": place.end_column,
-    }  # fmt: skip
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+    }
     uri = quote(place.file) if not place.file.startswith("/") else f"file://{quote(place.file)}"
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
 

@@ -64,9 +64,13 @@ def compare(left: Operand, right: Operand) -> Comparison:
     lane = ~count & ~(lanes[0] & lanes[1])
     value = ~count & ~lane & ~(places[0] & places[1])
     return Comparison(
-        total=a.rows * a.cols, other_lane=int(lane.sum()), other_value=int(value.sum()), other_count=int(count.sum()),
-        copies=Copies(left=a.thread.shape[2], right=b.thread.shape[2]), moved=lane * 2 + value + count * 3,
-    )  # fmt: skip
+        total=a.rows * a.cols,
+        other_lane=int(lane.sum()),
+        other_value=int(value.sum()),
+        other_count=int(count.sum()),
+        copies=Copies(left=a.thread.shape[2], right=b.thread.shape[2]),
+        moved=lane * 2 + value + count * 3,
+    )
 
 
 def _places(grid: Grid) -> IntArray:

@@ -38,10 +38,12 @@ PICTURES = {
     "mma-s8": _instruction("mma.sync m16n8k32 s8", "mma.m16n8k32.row.col.s32.s8.s8.s32"),
     "mma-volta": _instruction("mma.sync m8n8k4 f16: four products per warp", "mma.m8n8k4.row.col.f32.f16.f16.f32"),
     "mma-b1": _instruction("mma.sync m8n8k128 b1, D", "mma.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "d"),
-    "mma-sp": _instruction("mma.sp m16n8k32 f16: A as stored",
-    "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"),
-    "mma-scaled": _instruction("block-scaled mma m16n8k32 mxf8f6f4",
-    "mma.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"),
+    "mma-sp": _instruction(
+        "mma.sp m16n8k32 f16: A as stored", "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"
+    ),
+    "mma-scaled": _instruction(
+        "block-scaled mma m16n8k32 mxf8f6f4", "mma.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"
+    ),
     "wmma": _instruction("wmma m16n16k16 f16", "wmma.mma.row.col.m16n16k16.f32.f32"),
     "wmma-load": _instruction("wmma.load.a m16n16k16 f16: every element twice", "wmma.load.a.row.m16n16k16.f16", "a"),
     "wgmma": _instruction("wgmma m64n32k16 f16", "wgmma.mma_async.m64n32k16.f32.f16.f16"),
@@ -51,20 +53,36 @@ PICTURES = {
     "ldmatrix-trans": _instruction("ldmatrix x2 .trans", "ldmatrix.m8n8.x2.trans.shared.b16"),
     "stmatrix": _instruction("stmatrix x2", "stmatrix.m8n8.x2.shared.b16"),
     "movmatrix": _instruction("movmatrix", "movmatrix.m8n8.trans.b16"),
-    "bw": _instruction("D of the same mma in black and white, for print", MMA, "d",
-    theme="bw", legend="1", caption="1", title="D of m16n8k16"),
+    "bw": _instruction(
+        "D of the same mma in black and white, for print",
+        MMA,
+        "d",
+        theme="bw",
+        legend="1",
+        caption="1",
+        title="D of m16n8k16",
+    ),
     "dark": _instruction("B of the same mma on a dark background", MMA, "b", theme="dark", colour="t", legend="1"),
     "smem-128b": Entry("A 64×64 f16 tile, K-major, swizzle 128B", "/smem", options=(("mn", "64"), ("k", "64"))),
-    "smem-mn": Entry("A 128×16 f16 tile, M-major, swizzle 64B", "/smem?major=MN&swizzle=64B&mn=128&k=16",
-    options=(("major", "MN"), ("swizzle", "64B"), ("mn", "128"), ("k", "16"))),
+    "smem-mn": Entry(
+        "A 128×16 f16 tile, M-major, swizzle 64B",
+        "/smem?major=MN&swizzle=64B&mn=128&k=16",
+        options=(("major", "MN"), ("swizzle", "64B"), ("mn", "128"), ("k", "16")),
+    ),
     "smem-down": Entry(
         "A 128×16 f16 tile, M-major, swizzle 128B: M down, numbered by address",
         "/smem?major=MN&swizzle=128B&mn=128&k=16&down=mn&number=memory",
-        options=(("major", "MN"), ("swizzle", "128B"), ("mn", "128"), ("k", "16"), ("down", "mn"),
-        ("number", "memory")),
+        options=(
+            ("major", "MN"),
+            ("swizzle", "128B"),
+            ("mn", "128"),
+            ("k", "16"),
+            ("down", "mn"),
+            ("number", "memory"),
+        ),
     ),
     "descriptor": Entry("A wgmma matrix descriptor", "/descriptor/wgmma/0x4000004000010100"),
-}  # fmt: skip
+}
 
 
 def drawing(slug: str) -> str:

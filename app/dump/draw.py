@@ -30,10 +30,13 @@ def operand_svg(made: Examined) -> str:
     rows, cols = values.shape
     labelled = rows * cols <= MOST_LABELS
     texts = (
-        [[_text(v, s) for v, s in zip(line, states, strict=True)]
-         for line, states in zip(values.tolist(), status.tolist(), strict=True)]
-        if labelled else None
-    )  # fmt: skip
+        [
+            [_text(v, s) for v, s in zip(line, states, strict=True)]
+            for line, states in zip(values.tolist(), status.tolist(), strict=True)
+        ]
+        if labelled
+        else None
+    )
     longest = max((len(text) for line in texts for text in line), default=1) if texts else 1
     width = max(min(max(18.0, 7.0 * longest + 6), 64.0), min(1040 / cols, 48.0)) if texts else max(2.6, 1040 / cols)
     height = 17.0 if texts else max(2.6, 700 / rows)

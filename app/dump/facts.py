@@ -16,9 +16,11 @@ def decoded(given: object, field: str, longest: int = LONGEST) -> bytes:
     """Bytes in base64, at most so many characters; LayoutError for anything else."""
     if not isinstance(given, str):
         raise LayoutError(
-            "bad_base64", f"{field} is {'missing' if given is None else shown(given)}.",
-            "Give the file's bytes in base64.", field,
-        )  # fmt: skip
+            "bad_base64",
+            f"{field} is {'missing' if given is None else shown(given)}.",
+            "Give the file's bytes in base64.",
+            field,
+        )
     if len(given) > longest:
         raise LayoutError("bad_base64", f"{field} has {len(given)} characters.", f"At most {longest}.", field)
     try:

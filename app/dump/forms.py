@@ -125,9 +125,11 @@ def examined(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -> tu
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"
         raise LayoutError(
-            "bad_slice", f"slice.{name} is {max(origin)}, but there is no expected tile to take it from.",
-            "Give the expected tile, or leave the slice out.", f"slice.{name}",
-        )  # fmt: skip
+            "bad_slice",
+            f"slice.{name} is {max(origin)}, but there is no expected tile to take it from.",
+            "Give the expected tile, or leave the slice out.",
+            f"slice.{name}",
+        )
     dump = engine.of_file(raw, base)
     made = engine.examine(
         dump,
@@ -205,10 +207,14 @@ def wrong(made: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
     for row, k in np.argwhere(~made.right)[:most].tolist():
         inside = bool(made.inside[row, k])
         yield Wrong(
-            row=row, k=k, address=int(made.address[row, k]), value=_plain(values[row, k]) if inside else None,
-            expected=_plain(expected[row, k]), lies=int(made.where.address[row, k]),
+            row=row,
+            k=k,
+            address=int(made.address[row, k]),
+            value=_plain(values[row, k]) if inside else None,
+            expected=_plain(expected[row, k]),
+            lies=int(made.where.address[row, k]),
             holds=holder.get(int(made.codes[row, k])) if inside else None,
-        )  # fmt: skip
+        )
 
 
 def _plain(value: Any) -> float | None:

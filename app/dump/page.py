@@ -29,9 +29,15 @@ from lanescope.render.reads import hatch_defs
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 FORM = "multipart/form-data"
 FIELDS = {
-    "descriptor": "0x4000004000010040", "instruction": F16, "operand": "a", "major": "K", "base": hex(BASE),
-    "slice_mn": "0", "slice_k": "0", "expected_as": "",
-}  # fmt: skip
+    "descriptor": "0x4000004000010040",
+    "instruction": F16,
+    "operand": "a",
+    "major": "K",
+    "base": hex(BASE),
+    "slice_mn": "0",
+    "slice_k": "0",
+    "expected_as": "",
+}
 FILES = ("dump", "expected")
 KEPT = {name: f"kept_{name}" for name in FILES}  # the files of the form before, in base64
 
@@ -68,8 +74,14 @@ async def dump_posted(request: Request) -> Response:
 
 def _answer(request: Request, given: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
     context: dict[str, Any] = {
-        "given": given, "examples": EXAMPLES, "example": example, "kinds": AS, "error": None, "told": None, "kept": {},
-    }  # fmt: skip
+        "given": given,
+        "examples": EXAMPLES,
+        "example": example,
+        "kinds": AS,
+        "error": None,
+        "told": None,
+        "kept": {},
+    }
     code = 200
     try:
         for name, kept in KEPT.items():
@@ -93,15 +105,19 @@ def _examined(given: Mapping[str, str], sent: Mapping[str, bytes], example: str)
     told = forms.facts(made, ptx)
     fixes = {found.fix.descriptor for one in told.layouts for found in one.diagnoses[:1] if found.fix}
     return {
-        "told": told, "verdict_said": summary(made), "picture": draw.operand_svg(made),
-        "memory": draw.memory(made), "hatches": hatch_defs(), "title_of": causes.title,
+        "told": told,
+        "verdict_said": summary(made),
+        "picture": draw.operand_svg(made),
+        "memory": draw.memory(made),
+        "hatches": hatch_defs(),
+        "title_of": causes.title,
         "fixes": sorted(fixes),
         "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
         "stored": [_stored(given, told.descriptor, one.storage) for one in told.layouts],
         "descriptor_page": links.descriptor(told.descriptor, _view(given)),
         "instruction_page": links.path_of(find(ptx)),
         "command": _command(given, "expected" in sent),
-    }  # fmt: skip
+    }
 
 
 def _view(given: Mapping[str, str]) -> dict[str, str]:
@@ -117,7 +133,8 @@ def _stored(given: Mapping[str, str], word: str, spec: Mapping[str, object]) -> 
 def _command(given: Mapping[str, str], expected: bool) -> str:
     """The same in a shell."""
     options = [
-        f"--{name.replace('_', '-')} {given[name]}" for name, usual in FIELDS.items()
+        f"--{name.replace('_', '-')} {given[name]}"
+        for name, usual in FIELDS.items()
         if name in ("descriptor", "instruction") or given[name] != usual
-    ]  # fmt: skip
+    ]
     return " ".join(["lanescope dump verify smem.bin", *options, *(["--expected tile.npy"] if expected else [])])

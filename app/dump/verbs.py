@@ -39,9 +39,14 @@ def dump_verify(
     from lanescope.dump import MOST_FILE, MOST_TILE, summary
 
     given = {
-        "descriptor": descriptor, "instruction": instruction, "operand": operand, "major": major, "base": base,
-        "expected_as": expected_as, "slice": {"mn": slice_mn, "k": slice_k},
-    }  # fmt: skip
+        "descriptor": descriptor,
+        "instruction": instruction,
+        "operand": operand,
+        "major": major,
+        "base": base,
+        "expected_as": expected_as,
+        "slice": {"mn": slice_mn, "k": slice_k},
+    }
     made, ptx = forms.examined(
         given, load(file, "dump", MOST_FILE), load(expected, "expected", MOST_TILE) if expected else None
     )

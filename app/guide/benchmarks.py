@@ -21,9 +21,13 @@ Table = list[list[str]]
 
 # What an amount's unit measures: unit → (chart, amounts of the chart's unit that one of it is).
 UNITS = {
-    "ms": ("Time, ms", 1.0), "s": ("Time, ms", 1000.0), "bytes": ("Size, kB", 0.001), "kB": ("Size, kB", 1.0),
-    "MB": ("Size, kB", 1000.0), "requests/s": ("Requests per second", 1.0),
-}  # fmt: skip
+    "ms": ("Time, ms", 1.0),
+    "s": ("Time, ms", 1000.0),
+    "bytes": ("Size, kB", 0.001),
+    "kB": ("Size, kB", 1.0),
+    "MB": ("Size, kB", 1000.0),
+    "requests/s": ("Requests per second", 1.0),
+}
 MOST_BARS = 6  # of one chart; names of more would overlap
 MORE_IS_BETTER = {"Requests per second"}
 _AMOUNT = re.compile(rf"(\d[\d,]*(?:\.\d+)?)\s*({'|'.join(sorted(UNITS, key=len, reverse=True))})?(?![\w.])")
@@ -140,9 +144,11 @@ def _seen(chart: str, found: Sequence[Bar]) -> dict[str, Any]:
         found = [replace(bar, seen=bar.seen / 1000, promised=bar.promised and bar.promised / 1000) for bar in found]
         chart = "Size, MB"
     return _chart(
-        f"{chart}: {better} is better", [bar.name for bar in found], {"seen": [bar.seen for bar in found]},
+        f"{chart}: {better} is better",
+        [bar.name for bar in found],
+        {"seen": [bar.seen for bar in found]},
         marks=[bar.promised for bar in found],
-    )  # fmt: skip
+    )
 
 
 def _beside(column: str, rows: Iterable[Sequence[str]], at: int) -> dict[str, Any]:
@@ -168,15 +174,24 @@ def _shares(head: Sequence[str], columns: Sequence[int], rows: Sequence[Sequence
 
 
 def _chart(
-    title: str, names: list[str], series: dict[str, list[float | None]] | dict[str, list[float]],
-    marks: list[float | None] | None = None, log: bool = True,
-) -> dict[str, Any]:  # fmt: skip
+    title: str,
+    names: list[str],
+    series: dict[str, list[float | None]] | dict[str, list[float]],
+    marks: list[float | None] | None = None,
+    log: bool = True,
+) -> dict[str, Any]:
     values = [value for row in series.values() for value in row if value] + [value for value in marks or () if value]
     return {
-        "title": title, "across": title.partition(":")[0], "up": "", "names": names, "lying": True,
-        "log": log and max(values) > 30 * min(values), "marks": marks if marks and any(marks) else None,
-        "series": [{"name": name, "values": row} for name, row in series.items()], "fills": wheel(len(series)),
-    }  # fmt: skip
+        "title": title,
+        "across": title.partition(":")[0],
+        "up": "",
+        "names": names,
+        "lying": True,
+        "log": log and max(values) > 30 * min(values),
+        "marks": marks if marks and any(marks) else None,
+        "series": [{"name": name, "values": row} for name, row in series.items()],
+        "fills": wheel(len(series)),
+    }
 
 
 def thumbnail() -> str:

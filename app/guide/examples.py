@@ -27,31 +27,42 @@ class Example:
 
 EXAMPLES = (
     Example(
-        "k-major-none", "A and B K-major, no swizzle", ("K", "none"), ("K", "none"),
+        "k-major-none",
+        "A and B K-major, no swizzle",
+        ("K", "none"),
+        ("K", "none"),
         "Without a swizzle an atom is one core matrix: 8 rows of 16 bytes, one under the other. A core matrix of A has "
         "7 others below it, 128 bytes "
         "apart: that is SBO. The second 8 columns of K begin after all of them: that is LBO. Both are read.",
     ),
     Example(
-        "mn-major-64b", "A M-major with the 64-byte swizzle, B N-major without one", ("MN", "64B"), ("MN", "none"),
+        "mn-major-64b",
+        "A M-major with the 64-byte swizzle, B N-major without one",
+        ("MN", "64B"),
+        ("MN", "none"),
         "A's atom is 32 elements of M wide and 8 of K deep, so 64 rows need two atoms side by side: LBO is the step "
         "between them, SBO the one to the "
         "next 8 of K. B without a swizzle turns the roles round: LBO runs along K and SBO along N. Both transpose "
         "immediates are 1.",
     ),
     Example(
-        "mixed-128b-32b", "A M-major with the 128-byte swizzle, B K-major with the 32-byte one", ("MN", "128B"),
+        "mixed-128b-32b",
+        "A M-major with the 128-byte swizzle, B K-major with the 32-byte one",
+        ("MN", "128B"),
         ("K", "32B"),
         "A's atom is 64 wide, as wide as M: there is no second atom along M, so nothing reads LBO. B's atom is exactly "
         "one K step wide; "
         "a dense wgmma never reads the LBO of a swizzled K-major operand.",
     ),
     Example(
-        "registers-64b", "A from registers, B N-major with the 64-byte swizzle", None, ("MN", "64B"),
+        "registers-64b",
+        "A from registers, B N-major with the 64-byte swizzle",
+        None,
+        ("MN", "64B"),
         "A needs no descriptor: each thread packs its fragment. B's 32 columns are one atom of 32, so LBO is not read; "
         "SBO is the step to the next 8 of K.",
     ),
-)  # fmt: skip
+)
 BY_SLUG = {example.slug: example for example in EXAMPLES}
 TRANSPOSE = "k-major-needs-no-transpose"
 
@@ -79,16 +90,33 @@ def side(letter: str, tile: Tile) -> dict[str, Any]:
         "base": tile.base,
     }
     check = {
-        "instruction": INSTRUCTION, "operand": letter.lower(), "major": tile.major, "s_swizzle": tile.mode.name,
-        "s_mn": tile.mn, "s_k": tile.k, "s_order": tile.order, "s_base": hex(tile.base),
-    }  # fmt: skip
+        "instruction": INSTRUCTION,
+        "operand": letter.lower(),
+        "major": tile.major,
+        "s_swizzle": tile.mode.name,
+        "s_mn": tile.mn,
+        "s_k": tile.k,
+        "s_order": tile.order,
+        "s_base": hex(tile.base),
+    }
     name = letter.lower()
     return {
-        "letter": letter, "tile": tile, "lbo": lbo // 16, "sbo": sbo // 16, "lbo_used": lbo_used, "sbo_used": sbo_used,
-        "cute": tile.cute(), "descriptor": word,
-        "svg": svg(drawing.figure, title=f"{letter}: {tile.major}-major, swizzle {tile.mode.name}", palette=None,
-        extra=drawing.extra),
-        "smem": links.smem(shape), "verify": links.descriptor(word, check),
+        "letter": letter,
+        "tile": tile,
+        "lbo": lbo // 16,
+        "sbo": sbo // 16,
+        "lbo_used": lbo_used,
+        "sbo_used": sbo_used,
+        "cute": tile.cute(),
+        "descriptor": word,
+        "svg": svg(
+            drawing.figure,
+            title=f"{letter}: {tile.major}-major, swizzle {tile.mode.name}",
+            palette=None,
+            extra=drawing.extra,
+        ),
+        "smem": links.smem(shape),
+        "verify": links.descriptor(word, check),
         "code": smem.fill(tile, name) + smem.describe(tile, name),
         "trans": 0 if tile.major == "K" else 1,
-    }  # fmt: skip
+    }

@@ -105,10 +105,16 @@ def example(request: Request, slug: str) -> Response:
     sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, order="mn", base=0x2000)))
     instruction = find(INSTRUCTION)
     context = {
-        "example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES,
-        "program": programs.address(instruction,
-        {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}), **contents(slug),
-    }  # fmt: skip
+        "example": found,
+        "sides": sides,
+        "instruction": instruction,
+        "a": instruction.operand("a"),
+        "others": EXAMPLES,
+        "program": programs.address(
+            instruction, {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}
+        ),
+        **contents(slug),
+    }
     return page(request, "guide/example.html", context)
 
 

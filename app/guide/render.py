@@ -43,10 +43,17 @@ from lanescope.render.word import bits_svg
 _FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
 PASTED = "paste "  # the mark of an example for the reader, and the kind it is read as
 KINDS = {  # what readers' kinds are called
-    "instruction": "an instruction", "descriptor": "a descriptor", "builder": "code that builds a descriptor",
-    "tensor_map": "a tensor map", "layout": "a layout", "tiled_mma": "a TiledMMA", "tiled_copy": "a TiledCopy",
-    "triton": "a Triton layout", "topic": "a page", "unknown": "nothing that is known",
-}  # fmt: skip
+    "instruction": "an instruction",
+    "descriptor": "a descriptor",
+    "builder": "code that builds a descriptor",
+    "tensor_map": "a tensor map",
+    "layout": "a layout",
+    "tiled_mma": "a TiledMMA",
+    "tiled_copy": "a TiledCopy",
+    "triton": "a Triton layout",
+    "topic": "a page",
+    "unknown": "nothing that is known",
+}
 LAYOUTS = {"triton": triton.figure, "tv": tv.figure}
 TILES = {
     "mma": whole_tiles.inline,
@@ -95,9 +102,10 @@ def blocks(text: str) -> list[str]:
             out.append(block + (_read(token.content) if token.info.startswith(PASTED) else ""))
             first = at + 1
     instead = {
-        "<table>": '<div class="scroll" tabindex="0"><table>', "</table>": "</table></div>",
+        "<table>": '<div class="scroll" tabindex="0"><table>',
+        "</table>": "</table></div>",
         ' style="text-align:right"': ' class="num"',  # pages take no inline style
-    }  # fmt: skip
+    }
     for old, new in instead.items():
         out = [block.replace(old, new) for block in out]
     return out

@@ -22,9 +22,18 @@ from lanescope.shared.swizzle import MODES, mode
 
 # CUtensorMapDataType → its number and the bits of an element; cuda.h of CUDA 13.0
 TYPES = {
-    "UINT8": (0, 8), "UINT16": (1, 16), "UINT32": (2, 32), "INT32": (3, 32), "UINT64": (4, 64), "INT64": (5, 64),
-    "FLOAT16": (6, 16), "FLOAT32": (7, 32), "FLOAT64": (8, 64), "BFLOAT16": (9, 16), "TFLOAT32": (11, 32),
-}  # fmt: skip
+    "UINT8": (0, 8),
+    "UINT16": (1, 16),
+    "UINT32": (2, 32),
+    "INT32": (3, 32),
+    "UINT64": (4, 64),
+    "INT64": (5, 64),
+    "FLOAT16": (6, 16),
+    "FLOAT32": (7, 32),
+    "FLOAT64": (8, 64),
+    "BFLOAT16": (9, 16),
+    "TFLOAT32": (11, 32),
+}
 UNTOUCHED = 0xEE
 AFTER = 1024  # bytes behind the box that must stay untouched
 OFFERED = 200  # tensor maps a rule
@@ -91,11 +100,19 @@ class Map:
         room = ctypes.create_string_buffer(192)
         place = (ctypes.addressof(room) + 63) // 64 * 64
         status = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled(
-            ctypes.c_void_p(place), TYPES[self.type][0], ctypes.c_uint32(rank), ctypes.c_void_p(address),
-            (ctypes.c_uint64 * rank)(*self.dims), (ctypes.c_uint64 * max(1, rank - 1))(*self.strides),
-            (ctypes.c_uint32 * rank)(*self.box), (ctypes.c_uint32 * rank)(*(self.steps or (1,) * rank)),
-            0, mode(self.swizzle).tma, 0, 0,
-        )  # fmt: skip
+            ctypes.c_void_p(place),
+            TYPES[self.type][0],
+            ctypes.c_uint32(rank),
+            ctypes.c_void_p(address),
+            (ctypes.c_uint64 * rank)(*self.dims),
+            (ctypes.c_uint64 * max(1, rank - 1))(*self.strides),
+            (ctypes.c_uint32 * rank)(*self.box),
+            (ctypes.c_uint32 * rank)(*(self.steps or (1,) * rank)),
+            0,
+            mode(self.swizzle).tma,
+            0,
+            0,
+        )
         if status not in (0, 1):  # CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE
             raise RuntimeError(f"cuTensorMapEncodeTiled: error {status}")
         return ctypes.string_at(place, 128) if status == 0 else None
@@ -164,17 +181,18 @@ def loads() -> Iterator[Load]:
             box = Map("BFLOAT16", (512, 64), (1024,), (wide, 24), swizzle.name)
             yield Load(f"first byte, swizzle {swizzle.name}", box, (16, 5), offset)
         ranks: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = (
-            ((512,), (wide,), (8,)), ((128, 32, 8), (wide, 8, 3), (16, 5, 2)), ((128, 32, 8), (wide, 5, 3), (16, 5, 2)),
-            ((128, 16, 8, 4), (wide, 8, 3, 2), (0, 5, 2, 1)), ((128, 16, 8, 4, 3), (wide, 4, 3, 2, 2), (8, 5, 2, 1, 1)),
+            ((512,), (wide,), (8,)),
+            ((128, 32, 8), (wide, 8, 3), (16, 5, 2)),
+            ((128, 32, 8), (wide, 5, 3), (16, 5, 2)),
+            ((128, 16, 8, 4), (wide, 8, 3, 2), (0, 5, 2, 1)),
+            ((128, 16, 8, 4, 3), (wide, 4, 3, 2, 2), (8, 5, 2, 1, 1)),
             ((128, 32, 8), (8, 5, 3), (16, 5, 2)),
-        )  # fmt: skip
+        )
         for dims, sizes, at in ranks:
             box = Map("BFLOAT16", dims, _flat(dims, 16), sizes, swizzle.name)
             yield Load(f"{len(dims)} dimensions", box, at)
         for lines, count in ((8, 3), (64, 2), (5, 4)):
-            tensor = Map(
-                "BFLOAT16", (wide, 80, 512 // wide), (1024, 2 * wide), (wide, lines, count), swizzle.name
-            )  # fmt: skip
+            tensor = Map("BFLOAT16", (wide, 80, 512 // wide), (1024, 2 * wide), (wide, lines, count), swizzle.name)
             yield Load("panels", tensor, (0, 7, 1))
         for column, row in ((-8, 20), (104, -3), (0, 28), (-16, -16)):
             box = Map("BFLOAT16", (128, 30), (256,), (wide, 24), swizzle.name)

@@ -73,32 +73,85 @@ class Example:
 
 
 EXAMPLES = (
-    Example("wgmma_tma_k_major", "bf16", (64, 128), (128, 128), (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
-        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
-        ("panel stride of A in B", "panel_stride_wrong"),
-    ), box_a=(64, 64), box_b=(64, 128), shared=2 * 8192 + 2 * 16384 + 16),
-    Example("wgmma_mn_major_b", "bf16", (64, 64), (64, 128), (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a K-major tile", "k_advance_past_atom"),
-        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
-        ("panel stride of one instruction", "panel_stride_from_instruction"),
-    ), b_first="k", box_a=(64, 64), box_b=(64, 64), shared=8192 + 16384 + 16, far={3: 72 << 10, 4: 72 << 10}),
-    Example("wgmma_core_matrices", "f16", (64, 64), (64, 64), (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a swizzled tile", "k_advance_past_atom"),
-        ("128B swizzle of data without one", "swizzle_mode"), ("transpose flag of B", "wrong_transpose"),
-        ("panel stride of a taller tile", "panel_stride_wrong"),
-    ), shared=2 * 8192),
-    Example("ldmatrix_padded", "f16", (16, 64), (8, 64), (
-        ("matrices 1 and 2 exchanged", "matrices_exchanged"), ("K step in elements", "k_step_in_elements"),
-        ("swizzled addresses of plain rows", "swizzle_mode"), (".trans", "wrong_transpose"),
-        ("pitch without the padding", "pitch_wrong"),
-    ), threads=32, shared=24 * 144),
-    Example("wgmma_fp8_a_registers", "e4m3", (64, 256), (64, 256), (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
-        ("TMA's swizzle code", "tma_swizzle_enum"), ("registers 1 and 2 of A exchanged", "registers_exchanged"),
-        ("half the panel stride", "panel_stride_wrong"),
-    ), box_b=(128, 64), shared=2 * 8192 + 16),
-)  # fmt: skip
+    Example(
+        "wgmma_tma_k_major",
+        "bf16",
+        (64, 128),
+        (128, 128),
+        (
+            ("LBO and SBO exchanged", "lbo_sbo_swapped"),
+            ("K step past the swizzle atom", "k_advance_past_atom"),
+            ("TMA's swizzle code", "tma_swizzle_enum"),
+            ("transpose flag of B", "wrong_transpose"),
+            ("panel stride of A in B", "panel_stride_wrong"),
+        ),
+        box_a=(64, 64),
+        box_b=(64, 128),
+        shared=2 * 8192 + 2 * 16384 + 16,
+    ),
+    Example(
+        "wgmma_mn_major_b",
+        "bf16",
+        (64, 64),
+        (64, 128),
+        (
+            ("LBO and SBO exchanged", "lbo_sbo_swapped"),
+            ("K step of a K-major tile", "k_advance_past_atom"),
+            ("TMA's swizzle code", "tma_swizzle_enum"),
+            ("transpose flag of B", "wrong_transpose"),
+            ("panel stride of one instruction", "panel_stride_from_instruction"),
+        ),
+        b_first="k",
+        box_a=(64, 64),
+        box_b=(64, 64),
+        shared=8192 + 16384 + 16,
+        far={3: 72 << 10, 4: 72 << 10},
+    ),
+    Example(
+        "wgmma_core_matrices",
+        "f16",
+        (64, 64),
+        (64, 64),
+        (
+            ("LBO and SBO exchanged", "lbo_sbo_swapped"),
+            ("K step of a swizzled tile", "k_advance_past_atom"),
+            ("128B swizzle of data without one", "swizzle_mode"),
+            ("transpose flag of B", "wrong_transpose"),
+            ("panel stride of a taller tile", "panel_stride_wrong"),
+        ),
+        shared=2 * 8192,
+    ),
+    Example(
+        "ldmatrix_padded",
+        "f16",
+        (16, 64),
+        (8, 64),
+        (
+            ("matrices 1 and 2 exchanged", "matrices_exchanged"),
+            ("K step in elements", "k_step_in_elements"),
+            ("swizzled addresses of plain rows", "swizzle_mode"),
+            (".trans", "wrong_transpose"),
+            ("pitch without the padding", "pitch_wrong"),
+        ),
+        threads=32,
+        shared=24 * 144,
+    ),
+    Example(
+        "wgmma_fp8_a_registers",
+        "e4m3",
+        (64, 256),
+        (64, 256),
+        (
+            ("LBO and SBO exchanged", "lbo_sbo_swapped"),
+            ("K step past the swizzle atom", "k_advance_past_atom"),
+            ("TMA's swizzle code", "tma_swizzle_enum"),
+            ("registers 1 and 2 of A exchanged", "registers_exchanged"),
+            ("half the panel stride", "panel_stride_wrong"),
+        ),
+        box_b=(128, 64),
+        shared=2 * 8192 + 16,
+    ),
+)
 BY_NAME = {one.name: one for one in EXAMPLES}
 
 
@@ -209,7 +262,7 @@ def compiled(device: Cuda, example: Example, mistake: int, recorded: bool = True
         driver = device.cupy.cuda.driver
         driver.funcSetAttribute(
             kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, example.bytes(mistake)
-        )  # fmt: skip
+        )
     return kernel
 
 

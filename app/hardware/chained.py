@@ -24,13 +24,25 @@ S8, S4, B1 = (
 WGMMA, WGMMA_8 = "wgmma.mma_async.m64n64k16.f32.f16.f16", "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3"
 # (mma, operand, contiguous dimension): a and b are loaded, d is converted to 16 bits and stored
 CASES = (
-    (F16, "a", "K"), (F16, "a", "MN"), (F16, "b", "K"), (F16, "b", "MN"), (F16, "d", "K"), (F16, "d", "MN"),
-    ("mma.m8n8k16.row.col.s32.s8.s8.s32", "a", "K"), (S8, "a", "K"), (S8, "b", "K"), (S4, "a", "K"), (TF32, "a", "K"),
+    (F16, "a", "K"),
+    (F16, "a", "MN"),
+    (F16, "b", "K"),
+    (F16, "b", "MN"),
+    (F16, "d", "K"),
+    (F16, "d", "MN"),
+    ("mma.m8n8k16.row.col.s32.s8.s8.s32", "a", "K"),
+    (S8, "a", "K"),
+    (S8, "b", "K"),
+    (S4, "a", "K"),
+    (TF32, "a", "K"),
     (TF32, "b", "K"),
-    ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", "a", "K"), (WGMMA, "a", "K"), (WGMMA, "a", "MN"),
+    ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", "a", "K"),
+    (WGMMA, "a", "K"),
+    (WGMMA, "a", "MN"),
     (WGMMA_8, "a", "K"),
-    (WGMMA, "d", "K"), (WGMMA, "d", "MN"),
-)  # fmt: skip
+    (WGMMA, "d", "K"),
+    (WGMMA, "d", "MN"),
+)
 # every one of these holds every one of those; swizzled by address and by tile, on the pattern's boundary and off it
 STORAGES: tuple[dict[str, Any], ...] = (
     {"kind": "rows", "pitch_bytes": 144, "swizzle": "none"},
@@ -57,11 +69,14 @@ PIECES = (
     ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b", "(8,(2,8)):(2,(1,16))", "bytes"),
     (S8, "a", "(16,(2,16)):(2,(1,32))", "bytes"),
     (S8, "a", "Sw<1,4,3> o smem_ptr[8b](unset) o (16,(2,16)):(2,(1,32))", "elements"),
-    (S8, "b", "(8,(2,16)):(2,(1,48))", "bytes"), (S4, "a", "(16,(4,16)):(4,(1,64))", "elements"),
+    (S8, "b", "(8,(2,16)):(2,(1,48))", "bytes"),
+    (S4, "a", "(16,(4,16)):(4,(1,64))", "elements"),
     (S4, "b", "(8,(2,16)):(2,(1,16))", "bytes"),
-    (B1, "a", "(16,(2,16)):(2,(1,32))", "bytes"), (TF32, "a", "(16,(2,2,8)):(2,(1,32,64))", "bytes"),
-    (WGMMA_8, "a", "(64,(2,16)):(2,(1,128))", "bytes"), (F16, "a", "(16,(8,2)):(16,(1,8))", "elements"),
-)  # fmt: skip
+    (B1, "a", "(16,(2,16)):(2,(1,32))", "bytes"),
+    (TF32, "a", "(16,(2,2,8)):(2,(1,32,64))", "bytes"),
+    (WGMMA_8, "a", "(64,(2,16)):(2,(1,128))", "bytes"),
+    (F16, "a", "(16,(8,2)):(16,(1,8))", "elements"),
+)
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,11 @@ def place(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descrip
         at = WINDOW
     else:
         raise LayoutError(
-            "no_room", f"The descriptor's reads leave no {size} bytes free for the other operand. It was not executed.",
-            "Choose an instruction with a smaller N.", "descriptor",
-        )  # fmt: skip
+            "no_room",
+            f"The descriptor's reads leave no {size} bytes free for the other operand. It was not executed.",
+            "Choose an instruction with a smaller N.",
+            "descriptor",
+        )
     return run, moved, at
 
 

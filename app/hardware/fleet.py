@@ -157,9 +157,10 @@ class Fleet:
                         if len(lost) > 1:
                             names = " and ".join(one.name for one in lost)
                             raise LayoutError(
-                                "worker_ended", f"The workers {names} went away during the run.",
+                                "worker_ended",
+                                f"The workers {names} went away during the run.",
                                 "It is not tried a third time.",
-                            ) from None  # fmt: skip
+                            ) from None
                         self.retries += 1
                     finally:
                         self._release(member)
@@ -242,9 +243,13 @@ class Fleet:
         """What a member answers; LostError where it goes away first."""
         client = await self._connected()
         future = client.submit(
-            jobs.perform, text, key=f"lanescope-{uuid.uuid4().hex}", workers=[member.address],
-            allow_other_workers=False, resources={"gpu": 1},
-        )  # fmt: skip
+            jobs.perform,
+            text,
+            key=f"lanescope-{uuid.uuid4().hex}",
+            workers=[member.address],
+            allow_other_workers=False,
+            resources={"gpu": 1},
+        )
         waiter = asyncio.ensure_future(_result(future))
         try:
             while not (await asyncio.wait({waiter}, timeout=LOOK_SECONDS))[0]:
@@ -317,9 +322,13 @@ class Fleet:
         try:
             async with asyncio.timeout(self.connect_seconds + 1):
                 client = Client(
-                    self.address, asynchronous=True, set_as_default=False, timeout=self.connect_seconds,
-                    security=self.tls.security(), name="lanescope",
-                )  # fmt: skip
+                    self.address,
+                    asynchronous=True,
+                    set_as_default=False,
+                    timeout=self.connect_seconds,
+                    security=self.tls.security(),
+                    name="lanescope",
+                )
                 self._client = await client
         except Exception as error:
             raise self._lost(self._silent(error)) from None

@@ -45,8 +45,12 @@ def unmeasured(i: Instruction) -> str:
 def measure(device: Device, i: Instruction, operand: str) -> Measured:
     """Measure one operand's map; LayoutError names those that can be."""
     if operand not in operands(i):
-        raise LayoutError("unknown_operand", f"No fragment run for operand '{operand}' of {i.ptx}.",
-        f"Allowed: {', '.join(operands(i))}.", "operand")  # fmt: skip
+        raise LayoutError(
+            "unknown_operand",
+            f"No fragment run for operand '{operand}' of {i.ptx}.",
+            f"Allowed: {', '.join(operands(i))}.",
+            "operand",
+        )
     if why := unmeasured(i):
         raise LayoutError(
             "unsupported_here",
@@ -82,10 +86,14 @@ def run(device: Device, i: Instruction, operand: str = "") -> dict[str, Any]:
     """One operand's map, predicted and measured, and every (thread, value) that differs."""
     found = measure(device, i, operand or operands(i)[0])
     mismatches = [
-        {"thread": int(t), "value": int(v), "expected": [int(found.predicted[x][t, v]) for x in found.axes],
-        "got": [int(found.measured[x][t, v]) for x in found.axes]}
+        {
+            "thread": int(t),
+            "value": int(v),
+            "expected": [int(found.predicted[x][t, v]) for x in found.axes],
+            "got": [int(found.measured[x][t, v]) for x in found.axes],
+        }
         for t, v in np.argwhere(found.wrong)
-    ]  # fmt: skip
+    ]
     return {
         "operand": found.operand,
         "axes": list(found.axes),

@@ -45,8 +45,10 @@ class Member:
 
 def members(identity: Json, processing: Mapping[str, Sequence[Any]], own: str, now: float) -> tuple[Member, ...]:
     """The workers of a scheduler's own account of itself, by name."""
-    found = [_member(address, told, len(processing.get(address, ())), own, now)
-             for address, told in identity["workers"].items()]  # fmt: skip
+    found = [
+        _member(address, told, len(processing.get(address, ())), own, now)
+        for address, told in identity["workers"].items()
+    ]
     return tuple(sorted(found, key=lambda member: (member.name, member.address)))
 
 
@@ -97,14 +99,16 @@ def fit(known: Sequence[Member], request: Mapping[str, Any], among: Among = anyo
     ready = [member for member in known if not member.refused and among(member)]
     wanted, named = request.get("architecture"), request.get("worker")
     if named:
-        return _some([m for m in known if m.name == named and not m.refused], f"No worker '{named}' is ready.", known,
-                     "worker")  # fmt: skip
+        return _some(
+            [m for m in known if m.name == named and not m.refused], f"No worker '{named}' is ready.", known, "worker"
+        )
     if device := request.get("device"):
         raise LayoutError(
-            "bad_device", f"device is {device}: which host's?",
+            "bad_device",
+            f"device is {device}: which host's?",
             f"Name the host as well: worker=host with device={device}, or worker=host:{device}. {there_is(known)}",
             "device",
-        )  # fmt: skip
+        )
     if wanted and not (ready := [m for m in ready if m.architecture == wanted]):
         _some([], f"No worker with {wanted} is ready.", known, "architecture")
     able = [member for member in ready if not _lacks(member, request)]

@@ -119,9 +119,10 @@ def checked(piece: Piece, target: str, found: Any, worker: str = "The journal") 
         good = whole and (not piece.count or sum(ran for ran, _ in counts) == piece.count)
     if not good:
         raise LayoutError(
-            "worker_garbage", f"{worker} answered something else than {piece.part or 'variants'} {piece.first}.",
+            "worker_garbage",
+            f"{worker} answered something else than {piece.part or 'variants'} {piece.first}.",
             "See the worker's log.",
-        )  # fmt: skip
+        )
     return dict(found)
 
 

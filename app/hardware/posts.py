@@ -50,9 +50,22 @@ for _name in [name for name in logging.root.manager.loggerDict if name.startswit
         _handler.addFilter(lambda record: bool(text := record.getMessage().strip()) and not text.startswith(TOLD))
 SERVER = "identity echo ping terminate versions get_logs".split()
 SCHEDULER = {
-    *SERVER, "register-client", "register-worker", "register_nanny", "unregister", "gather", "processing", "who_has",
-    "ncores", "heartbeat_worker", "logs", "set_resources", "nbytes", "has_what", "get_task_status",
-}  # fmt: skip
+    *SERVER,
+    "register-client",
+    "register-worker",
+    "register_nanny",
+    "unregister",
+    "gather",
+    "processing",
+    "who_has",
+    "ncores",
+    "heartbeat_worker",
+    "logs",
+    "set_resources",
+    "nbytes",
+    "has_what",
+    "get_task_status",
+}
 WORKER = {*SERVER, "gather", "get_data", "free_keys", "keys"}
 NANNY = {*SERVER, "instantiate", "kill", "restart", "close_gracefully"}
 CONFIG = {
@@ -121,14 +134,20 @@ def serve_scheduler(host: str, port: int, tls: Tls) -> int:
         protocol = "tls" if tls.ca else "tcp"
         try:
             desk = await Desk(
-                host=host, port=port, protocol=protocol, security=tls.security(), dashboard=False,
+                host=host,
+                port=port,
+                protocol=protocol,
+                security=tls.security(),
+                dashboard=False,
                 dashboard_address="127.0.0.1:0",
-            )  # fmt: skip
+            )
         except Exception as error:
             raise LayoutError(
-                "bad_port", f"No scheduler can listen on {protocol}://{host}:{port}: {why(error)}.",
-                "Choose another --port, or an address of this host.", "port",
-            ) from None  # fmt: skip
+                "bad_port",
+                f"No scheduler can listen on {protocol}://{host}:{port}: {why(error)}.",
+                "Choose another --port, or an address of this host.",
+                "port",
+            ) from None
         try:
             print(f"scheduler at {desk.address}", file=sys.stderr, flush=True)
             if not tls.ca and not _loopback(host):
@@ -191,11 +210,21 @@ async def _tend(scheduler: str, post: Json, host: str, tls: Tls, argv: list[str]
     resources, said = {"gpu": 1, architecture(post["device"]): 1}, ""
     while True:
         nanny = Warden(
-            scheduler, nthreads=1, name=post["name"], resources=resources, memory_limit=0, local_directory=folder,
-            host=host or None, security=tls.security(), worker_class=Post, dashboard=False,
-            dashboard_address="127.0.0.1:0", death_timeout=None,
-            post=post, argv=argv,
-        )  # fmt: skip
+            scheduler,
+            nthreads=1,
+            name=post["name"],
+            resources=resources,
+            memory_limit=0,
+            local_directory=folder,
+            host=host or None,
+            security=tls.security(),
+            worker_class=Post,
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+            death_timeout=None,
+            post=post,
+            argv=argv,
+        )
         try:
             await nanny
             print(f"{post['name']} is a worker of {scheduler}", file=sys.stderr, flush=True)

@@ -81,10 +81,10 @@ def compared(wanted: Array, got: Array, disagree: int, source: str, tolerance: A
     several = len(wanted) > 1
     wrong = np.argwhere(~(np.abs(got - wanted) <= tolerance))
     mismatches = [
-        ({"product": int(p)} if several else {}) | {"row": int(r), "col": int(c), "expected": _plain(wanted[p, r, c]),
-        "got": _plain(got[p, r, c])}
+        ({"product": int(p)} if several else {})
+        | {"row": int(r), "col": int(c), "expected": _plain(wanted[p, r, c]), "got": _plain(got[p, r, c])}
         for p, r, c in wrong
-    ]  # fmt: skip
+    ]
     return {
         "predicted": wanted if several else wanted[0],
         "measured": got if several else got[0],

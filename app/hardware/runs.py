@@ -94,9 +94,7 @@ def _device_of(worker: str, device: int) -> Json:
     """
     host, _, told = worker.partition(":")
     if told and device not in (0, int(told)):
-        raise LayoutError(
-            "bad_device", f"device is {device}, worker '{worker}'.", "Name the device once.", "device"
-        )  # fmt: skip
+        raise LayoutError("bad_device", f"device is {device}, worker '{worker}'.", "Name the device once.", "device")
     device = number(told, "worker", 0, 63, "bad_worker") if told else device
     return {"worker": f"{host}:{device}", "device": device}
 

@@ -29,7 +29,7 @@ CUTE = (  # what CuTe prints for the second and third worked example
     "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))",
     "Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))",
     "Sw<1,4,3> o smem_ptr16b o ((8,4),(16,1)):((16,128),(1,512))",
-)  # fmt: skip
+)
 CHOSEN = (
     ("", "", ""),
     ("major=MN,swizzle=64B,order=mn", "major=MN,order=mn", ""),
@@ -51,14 +51,17 @@ CHOSEN = (
 )
 # wgmma and wgmma.sp of every kind of type and several N; f16 and bf16 in both majors.
 WGMMA = (
-    "wgmma.mma_async.m64n8k16.f16.f16.f16", "wgmma.mma_async.m64n256k16.f32.bf16.bf16",
+    "wgmma.mma_async.m64n8k16.f16.f16.f16",
+    "wgmma.mma_async.m64n256k16.f32.bf16.bf16",
     "wgmma.mma_async.m64n24k8.f32.tf32.tf32",
-    "wgmma.mma_async.m64n64k32.f32.e4m3.e5m2", "wgmma.mma_async.m64n96k32.s32.s8.u8",
+    "wgmma.mma_async.m64n64k32.f32.e4m3.e5m2",
+    "wgmma.mma_async.m64n96k32.s32.s8.u8",
     "wgmma.mma_async.m64n16k256.s32.b1.b1.and.popc",
-    "wgmma.mma_async.sp.m64n32k32.f32.f16.f16", "wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32",
+    "wgmma.mma_async.sp.m64n32k32.f32.f16.f16",
+    "wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32",
     "wgmma.mma_async.sp.m64n40k64.f16.e5m2.e4m3",
     "wgmma.mma_async.sp.m64n128k64.s32.u8.u8",
-)  # fmt: skip
+)
 
 
 class Able(Protocol):

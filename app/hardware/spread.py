@@ -76,9 +76,11 @@ class Journal:
         except BlockingIOError:
             self._file.close()
             raise LayoutError(
-                "bad_journal", f"'{path}' is the journal of a verification that is running.",
-                "Wait for it, or name another --journal.", "journal",
-            ) from None  # fmt: skip
+                "bad_journal",
+                f"'{path}' is the journal of a verification that is running.",
+                "Wait for it, or name another --journal.",
+                "journal",
+            ) from None
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise LayoutError(
@@ -146,8 +148,14 @@ def verify(
     for group, piece in todo:
         if (group.key, piece) in kept.done:
             progress(f"{piece.part or 'variants'} {piece.first}: done before", piece.weight, total)
-    fleet.start(_all(fleet, [row for row in todo if (row[0].key, row[1]) not in kept.done], kept,
-                     lambda text, weight: progress(text, weight, total))).result()  # fmt: skip
+    fleet.start(
+        _all(
+            fleet,
+            [row for row in todo if (row[0].key, row[1]) not in kept.done],
+            kept,
+            lambda text, weight: progress(text, weight, total),
+        )
+    ).result()
     return [_evidence(group, [piece for one, piece in todo if one is group], kept) for group in chosen]
 
 
@@ -171,9 +179,10 @@ async def _all(
     await asyncio.gather(*(one(group, piece) for group, piece in todo))
     if failed:
         raise LayoutError(
-            "run_failed", f"{len(failed)} of {len(todo)} pieces failed; {failed[0]}",
+            "run_failed",
+            f"{len(failed)} of {len(todo)} pieces failed; {failed[0]}",
             "The same command goes on with what is left.",
-        )  # fmt: skip
+        )
 
 
 async def _patiently(fleet: Fleet, group: Group, piece: Piece) -> Json:

@@ -99,8 +99,13 @@ class Multiply:
 
     @property
     def code(self) -> str:
-        names = {"d": "d_tmem", "a": "a_tmem", "metadata": "metadata_tmem", "scale_a": "scale_a_tmem",
-                 "scale_b": "scale_b_tmem"}  # fmt: skip
+        names = {
+            "d": "d_tmem",
+            "a": "a_tmem",
+            "metadata": "metadata_tmem",
+            "scale_a": "scale_a_tmem",
+            "scale_b": "scale_b_tmem",
+        }
         lines = [f"const unsigned {names[name]} = tensor + {at}u;" for name, at in self.at.items()]
         text = render.statement(self.idesc, self.form)
         if self.a is None:

@@ -201,9 +201,11 @@ def _described(device: Tensor, rng: Any, *, given: Idesc, operand: str, seen: de
     unit = one.pattern_bytes if one.chunks > 1 and not free else 16
     while True:
         amounts = {
-            "start_address": unit * int(rng.integers(0, 16384 // unit)), "lbo_bytes": 16 * int(rng.integers(0, 256)),
-            "sbo_bytes": 16 * int(rng.integers(0, 256)), "base_offset": int(rng.integers(0, 8)) if free > 1 else 0,
-        }  # fmt: skip
+            "start_address": unit * int(rng.integers(0, 16384 // unit)),
+            "lbo_bytes": 16 * int(rng.integers(0, 256)),
+            "sbo_bytes": 16 * int(rng.integers(0, 256)),
+            "base_offset": int(rng.integers(0, 8)) if free > 1 else 0,
+        }
         word = encode_as(TCGEN05, amounts, one.name)
         address = desc.reads(word, seen)
         if int(address.max()) + 4 <= IMAGE:
@@ -227,8 +229,16 @@ def _described(device: Tensor, rng: Any, *, given: Idesc, operand: str, seen: de
 
 def metadata(device: Tensor) -> Iterator[Told]:
     """Which index each group takes: it keeps the first or the last positions by a bit of its place."""
-    for kind, form, m in (("f16", ALONE, 128), ("tf32", ALONE, 128), ("f8f6f4", ALONE, 128), ("f16", PAIR, 256),
-                          ("f16", WS, 64), ("f16", WS, 32), ("f8f6f4", WS, 64), ("f16", ALONE, 64)):  # fmt: skip
+    for kind, form, m in (
+        ("f16", ALONE, 128),
+        ("tf32", ALONE, 128),
+        ("f8f6f4", ALONE, 128),
+        ("f16", PAIR, 256),
+        ("f16", WS, 64),
+        ("f16", WS, 32),
+        ("f8f6f4", WS, 64),
+        ("f16", ALONE, 64),
+    ):
         given = word_of(kind, m, 64, form, sparse=1)
         mma = Mma(given.kind, form, True, m, 64)
         held = tmem.layout(mma, "metadata")

@@ -199,12 +199,15 @@ def verify_descriptors(device: Device, per_kind: int = 0) -> dict[str, dict[str,
     rng = np.random.default_rng(product_inputs.SEED)
     cases = [
         ("wgmma.mma_async.m64n64k16.f32.f16.f16", ("K", "MN")),
-        ("wgmma.mma_async.m64n128k16.f32.bf16.bf16", ("K", "MN")), ("wgmma.mma_async.m64n32k32.s32.u8.u8", ("K",)),
-        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", ("K",)), ("wgmma.mma_async.m64n256k32.f32.e4m3.e4m3", ("K",)),
+        ("wgmma.mma_async.m64n128k16.f32.bf16.bf16", ("K", "MN")),
+        ("wgmma.mma_async.m64n32k32.s32.u8.u8", ("K",)),
+        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", ("K",)),
+        ("wgmma.mma_async.m64n256k32.f32.e4m3.e4m3", ("K",)),
         ("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", ("K",)),
-        ("wgmma.mma_async.sp.m64n32k32.f32.f16.f16", ("K", "MN")), ("wgmma.mma_async.sp.m64n64k64.s32.s8.s8", ("K",)),
+        ("wgmma.mma_async.sp.m64n32k32.f32.f16.f16", ("K", "MN")),
+        ("wgmma.mma_async.sp.m64n64k64.s32.s8.s8", ("K",)),
         ("wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32", ("K",)),
-    ]  # fmt: skip
+    ]
     for text, majors in cases:
         instruction = catalog.find(text)
         if device.supports(instruction):
@@ -311,10 +314,15 @@ def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) 
 
 
 _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
-    "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
-    "code": verify_code, "boxes": boxes.run, "captures": planted.run,
+    "descriptors": verify_descriptors,
+    "banks": verify_banks,
+    "chains": verify_chains,
+    "programs": scripts.run,
+    "code": verify_code,
+    "boxes": boxes.run,
+    "captures": planted.run,
     "tcgen05": lambda device, per_kind: tensor_probes.run(tensor.OnCuda(device)),
-}  # fmt: skip
+}
 
 
 def run_part(device: Any, part: str, some: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:

@@ -46,9 +46,18 @@ def serve(which: str) -> int:
             say({"id": message["id"], "error": _error(error), "fatal": False})
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:600]
-            say({"id": message["id"],
-            "error": {"code": "run_failed", "message": text, "hint": "The worker is started anew.", "field": ""},
-            "fatal": True})  # fmt: skip
+            say(
+                {
+                    "id": message["id"],
+                    "error": {
+                        "code": "run_failed",
+                        "message": text,
+                        "hint": "The worker is started anew.",
+                        "field": "",
+                    },
+                    "fatal": True,
+                }
+            )
             answers.close()
             os._exit(1)  # the context may be poisoned, and CuPy's clean-up would fail on it
     return 0

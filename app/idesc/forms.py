@@ -42,7 +42,7 @@ def context(given: Idesc, wish: Json | None = None) -> dict[str, Any]:
         "asked": asked(given, wish),
         "others": others(given),
         "error": None,
-    }  # fmt: skip
+    }
 
 
 def title(given: Idesc) -> str:
@@ -104,13 +104,28 @@ def asked(given: Idesc, wish: Json | None) -> list[dict[str, Any]]:
             continue
         value = str((wish or {}).get(part.name, part.said(given.word)))
         out.append({"name": part.name, "title": part.field.title, "value": value, "choices": _choices(part)})
-    return out  # fmt: skip
+    return out
 
 
 ORDER = (
-    "a", "b", "d", "scale_type", "m", "n", "k", "transpose_a", "transpose_b", "sparse", "sparsity_selector",
-    "negate_a", "negate_b", "saturate", "max_shift", "sfa_id", "sfb_id",
-)  # fmt: skip
+    "a",
+    "b",
+    "d",
+    "scale_type",
+    "m",
+    "n",
+    "k",
+    "transpose_a",
+    "transpose_b",
+    "sparse",
+    "sparsity_selector",
+    "negate_a",
+    "negate_b",
+    "saturate",
+    "max_shift",
+    "sfa_id",
+    "sfb_id",
+)
 
 
 def _choices(part: Part) -> list[tuple[str, str]]:
@@ -138,7 +153,7 @@ def others(given: Idesc) -> list[dict[str, Any]]:
                 "called": [CALLED[form] for form in forms],
             }
         )
-    return out  # fmt: skip
+    return out
 
 
 # the zero-column mask -------------------------------------------------------------------------------------------------
@@ -167,10 +182,13 @@ def mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
         ],
         "side": SIDE,
         "sizes": {"m": sorted(zeromask.SUBMASKS), "n": zeromask.LEGAL_N},
-        "asked": [{"name": one.name, "value": one.get(mask.word), "most": one.most, "called": mask_title(one)}
-                  for one in zeromask.FIELDS if used(one, told.sub_masks)],
+        "asked": [
+            {"name": one.name, "value": one.get(mask.word), "most": one.most, "called": mask_title(one)}
+            for one in zeromask.FIELDS
+            if used(one, told.sub_masks)
+        ],
         "error": None,
-    }  # fmt: skip
+    }
 
 
 def used(one: Field, sub_masks: int) -> bool:

@@ -304,7 +304,8 @@ def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData
         letter=found.family.scope.letter,
         register=found.family.scope.register,
         spoken=SpokenData(
-            cell=spoken_of(next(iter(found.operands.values()))), owner=owner_of(found.family.scope),
+            cell=spoken_of(next(iter(found.operands.values()))),
+            owner=owner_of(found.family.scope),
             between=BETWEEN_OWNERS,
         ),
         extents=window.extents(found, figure),
@@ -314,13 +315,17 @@ def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData
         warp=WARP.threads if found.family.scope.several else 0,
         panels=tuple(
             PanelData(
-                name=p.name, title=p.title, rows=p.rows, cols=p.cols, dims=window.dims_of(found, p),
+                name=p.name,
+                title=p.title,
+                rows=p.rows,
+                cols=p.cols,
+                dims=window.dims_of(found, p),
                 warp_edges=tuple(p.warp_edges),
             )
             for p in figure.panels
         ),
         operands={name: operand_data(grid, name) for name, grid in lanes.panel_grids(found, figure).items()},
-    )  # fmt: skip
+    )
 
 
 def operand_data(grid: Grid, panel: str) -> OperandData:

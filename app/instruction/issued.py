@@ -130,9 +130,14 @@ def _placed(found: Bound) -> dict[str, str]:
     """What that page is asked: the product, and a column for every operand, D first."""
     mma, at = found.mma, 0
     query: dict[str, Any] = {
-        "kind": mma.kind.name, "cta_group": mma.ctas, "ws": int(mma.form == WS), "sparse": int(mma.sparse),
-        "m": mma.m, "n": mma.n, "access": "",
-    }  # fmt: skip
+        "kind": mma.kind.name,
+        "cta_group": mma.ctas,
+        "ws": int(mma.form == WS),
+        "sparse": int(mma.sparse),
+        "m": mma.m,
+        "n": mma.n,
+        "access": "",
+    }
     query |= {"scale_vec": mma.scale_vec} if mma.scale_vec else {}
     for op in sorted(found.held, key=lambda op: op.name != "d"):
         query[f"{op.name}_at"] = at

@@ -115,9 +115,15 @@ def element(figure: Figure, chosen: PageState) -> list[str]:
     assert grid is not None
     op, value = grid.operand, int(grid.value[row, col, 0])
     head = head_of(op).format(
-        title=title_of(name), row=row, col=col, name=op.name, value=value, register=op.register_of(value)[0],
-        bits=grid.bits(value), matrix=grid.product,
-    )  # fmt: skip
+        title=title_of(name),
+        row=row,
+        col=col,
+        name=op.name,
+        value=value,
+        register=op.register_of(value)[0],
+        bits=grid.bits(value),
+        matrix=grid.product,
+    )
     return [head, "\n".join(f"{axis} = {text}" for axis, text in op.formula()["forward"].items())]
 
 

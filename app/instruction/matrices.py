@@ -50,11 +50,16 @@ def _matrix(found: Instruction, panel: Panel, chosen: PageState, shown: dict[str
         rows=_step(rows),
         cols=_step(cols),
         svg=matrix(
-            held, rows, cols, colour=chosen.colour, label=chosen.label, threads=chosen.thread_set(),
+            held,
+            rows,
+            cols,
+            colour=chosen.colour,
+            label=chosen.label,
+            threads=chosen.thread_set(),
             title=f"{title_of(found, panel)} of {found.ptx}",
         ),
         stored=None if op else stored(found, panel.name, chosen.major(panel.name)),
-    )  # fmt: skip
+    )
 
 
 def title_of(found: Instruction, panel: Panel) -> str:

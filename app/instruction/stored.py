@@ -63,19 +63,31 @@ def stored(found: Instruction, name: str, major: str) -> Stored:
     tile, reach = tile_of(found, name, major)
     word = str(tile.descriptor(0, 0, reach))
     query = {
-        **_asked(found, name, tile.major), "s_swizzle": tile.mode.name,
-        "s_mn": tile.mn, "s_k": tile.k, "s_base": hex(tile.base),
-    }  # fmt: skip
+        **_asked(found, name, tile.major),
+        "s_swizzle": tile.mode.name,
+        "s_mn": tile.mn,
+        "s_k": tile.k,
+        "s_base": hex(tile.base),
+    }
     size = f"{tile.mn} × {tile.k}"
     return Stored(
-        name=name, word=word, kind=f"{tile.mode.name} tile", href=links.descriptor(word, query, tile.form.name),
-        tile=links.smem({
-            "element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn,
-            "k": tile.k, **tile.form.query,
-        }),
+        name=name,
+        word=word,
+        kind=f"{tile.mode.name} tile",
+        href=links.descriptor(word, query, tile.form.name),
+        tile=links.smem(
+            {
+                "element_bits": tile.element_bits,
+                "major": tile.major,
+                "swizzle": tile.mode.name,
+                "mn": tile.mn,
+                "k": tile.k,
+                **tile.form.query,
+            }
+        ),
         text=f"In shared memory: a{'n MN' if major == 'MN' else ' K'}-major {size} tile"
         f" ({'n' if name == 'b' else 'm'} × k), {tile.mode.name} swizzle.",
-    )  # fmt: skip
+    )
 
 
 def panel_of(found: Instruction, panel: Panel, major: str) -> Panel:

@@ -21,15 +21,32 @@ from lanescope.shared.tiling import Tile
 FORMS = {"cu": kernel.program, "py": kernel.script}
 # What an option is, for the form and the help.
 WHAT = {
-    "from": "A comes from", "kind": "Stored as", "major": "Contiguous dimension", "swizzle": "Swizzle",
-    "swizzle_by": "XOR applied to", "order": "Atoms first along", "mn": "Rows of the tile",
-    "k": "Elements of K", "first": "First row", "base": "First byte", "descriptor": "Your descriptor",
-    "scale": "imm-scale", "selector": "Sparsity selector",
-    "load": "Loaded by", "pitch_bytes": "Row pitch, bytes", "byte_id": "byte-id", "thread_id": "thread-id",
-    "ldm": "ldm, elements", "layout": "Layout", "inner": "Contiguous in memory",
-    "width_bytes": "Panel width, bytes", "outer8_stride": "Stride of 8 rows, bytes",
-    "inner_stride": "Panel stride, bytes", "line_stride": "Row stride, bytes", "unit": "Unit of the layout",
-}  # fmt: skip
+    "from": "A comes from",
+    "kind": "Stored as",
+    "major": "Contiguous dimension",
+    "swizzle": "Swizzle",
+    "swizzle_by": "XOR applied to",
+    "order": "Atoms first along",
+    "mn": "Rows of the tile",
+    "k": "Elements of K",
+    "first": "First row",
+    "base": "First byte",
+    "descriptor": "Your descriptor",
+    "scale": "imm-scale",
+    "selector": "Sparsity selector",
+    "load": "Loaded by",
+    "pitch_bytes": "Row pitch, bytes",
+    "byte_id": "byte-id",
+    "thread_id": "thread-id",
+    "ldm": "ldm, elements",
+    "layout": "Layout",
+    "inner": "Contiguous in memory",
+    "width_bytes": "Panel width, bytes",
+    "outer8_stride": "Stride of 8 rows, bytes",
+    "inner_stride": "Panel stride, bytes",
+    "line_stride": "Row stride, bytes",
+    "unit": "Unit of the layout",
+}
 
 
 @fact

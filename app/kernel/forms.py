@@ -91,8 +91,16 @@ def _fields(made: Plan, side: str, typed: str) -> list[Field]:
 def _tile(side: Tiled, made: Plan) -> TileLinks:
     """Links to a tile and to its descriptor's verification."""
     tile, name = side.tile, side.letter
-    shape = {"element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn,
-    "k": tile.k, "rows": side.mn, "order": tile.order, "base": tile.base}  # fmt: skip
+    shape = {
+        "element_bits": tile.element_bits,
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "mn": tile.mn,
+        "k": tile.k,
+        "rows": side.mn,
+        "order": tile.order,
+        "base": tile.base,
+    }
     storage = {
         "s_swizzle": tile.mode.name,
         "s_swizzle_by": tile.swizzle_by,

@@ -295,7 +295,8 @@ def drawn(model: Any) -> dict[int | str, dict[str, Any]]:
     kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
     return {
         200: {
-            "model": model, "description": "The picture in the form of the ending.",
+            "model": model,
+            "description": "The picture in the form of the ending.",
             "content": kinds | {"application/json": {}},
         }
-    }  # fmt: skip
+    }

@@ -15,14 +15,32 @@ from lanescope.reading import shown
 RETRY_SECONDS = {"busy": 2, "too_slow": 2}
 # The status of a refusal by its code; 422 for every other.
 STATUS = {
-    "unknown_instruction": 404, "unknown_operand": 404, "operand_not_in_registers": 404, "not_found": 404,
+    "unknown_instruction": 404,
+    "unknown_operand": 404,
+    "operand_not_in_registers": 404,
+    "not_found": 404,
     "method_not_allowed": 405,
-    "unknown_host": 400, "slow_body": 408, "body_too_large": 413, "address_too_long": 414,
-    "unsupported_media_type": 415, "too_many_requests": 429, "internal_error": 500,
-    "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "picture_failed": 502,
-    "no_device": 503, "busy": 503, "too_slow": 503, "unsupported_here": 503, "timed_out": 504,
-    "no_worker": 503, "no_scheduler": 503, "other_version": 503,
-}  # fmt: skip
+    "unknown_host": 400,
+    "slow_body": 408,
+    "body_too_large": 413,
+    "address_too_long": 414,
+    "unsupported_media_type": 415,
+    "too_many_requests": 429,
+    "internal_error": 500,
+    "worker_ended": 502,
+    "worker_garbage": 502,
+    "worker_failed": 502,
+    "run_failed": 502,
+    "picture_failed": 502,
+    "no_device": 503,
+    "busy": 503,
+    "too_slow": 503,
+    "unsupported_here": 503,
+    "timed_out": 504,
+    "no_worker": 503,
+    "no_scheduler": 503,
+    "other_version": 503,
+}
 CODES = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 MACHINES = ("/api/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/vendor/")
 FILES = (*FORMS, "cu", "py", "css", "js")

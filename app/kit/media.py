@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 FORMS = {
-    "svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf", "tex": "text/x-tex; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+    "tex": "text/x-tex; charset=utf-8",
     "txt": "text/plain; charset=utf-8",
-    "md": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "json": "application/json",
-}  # fmt: skip
+    "md": "text/markdown; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+}

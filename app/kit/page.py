@@ -173,8 +173,12 @@ def install(app: FastAPI) -> None:
             headers["Allow"] += ", HEAD"
         refused = await run_in_threadpool(  # it looks whether the address is a PTX text
             errors.of_router,
-            error.status_code, request.method, address(request.scope), headers.get("Allow", ""), error.detail,
-        )  # fmt: skip
+            error.status_code,
+            request.method,
+            address(request.scope),
+            headers.get("Allow", ""),
+            error.detail,
+        )
         return answer(request, error.status_code, refused, headers)
 
 

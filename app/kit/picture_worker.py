@@ -21,9 +21,15 @@ def png(svg: str, scale: float, fonts: Sequence[str]) -> bytes:
     import resvg_py
 
     return bytes(
-        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_files=list(fonts), font_family=FAMILY,
-        monospace_family=FAMILY, zoom=scale)
-    )  # fmt: skip
+        resvg_py.svg_to_bytes(
+            svg_string=svg,
+            skip_system_fonts=True,
+            font_files=list(fonts),
+            font_family=FAMILY,
+            monospace_family=FAMILY,
+            zoom=scale,
+        )
+    )
 
 
 def pdf(svg: str, fonts: Sequence[str]) -> bytes:

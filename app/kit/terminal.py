@@ -141,9 +141,15 @@ def form_of(output: str) -> str:
 
 
 def load(
-    name: str, field: str, most: int, code: str = "bad_usage", hint: str = "Name a file.", *, head: int = 0,
+    name: str,
+    field: str,
+    most: int,
+    code: str = "bad_usage",
+    hint: str = "Name a file.",
+    *,
+    head: int = 0,
     extent: Callable[[bytes], int] | None = None,
-) -> bytes:  # fmt: skip
+) -> bytes:
     """A file's first bytes, one more than `most`, so that a longer one is known. Where its first `head` bytes tell how
     many there are, extent says it, and no more are read. A pipe is read once. LayoutError where it is not read.
     """

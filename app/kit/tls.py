@@ -46,9 +46,11 @@ def check(ca: str, cert: str, key: str) -> None:
         _shake(*sides)
     except ssl.SSLCertVerificationError as error:
         raise _refused(
-            "tls_cert", cert, error.verify_message,
+            "tls_cert",
+            cert,
+            error.verify_message,
             "A certificate that the authority of tls_ca signed, for servers and for clients.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:

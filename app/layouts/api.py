@@ -54,9 +54,11 @@ def cute_api(
 
 
 @router.post(
-    API + "/layouts/triton/convert", tags=["v1"], responses={200: {"model": ConversionFacts}},
+    API + "/layouts/triton/convert",
+    tags=["v1"],
+    responses={200: {"model": ConversionFacts}},
     openapi_extra=takes("ConvertBody", ConvertBody),
-)  # fmt: skip
+)
 def convert_api(given: Given) -> Response:
     """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
     through shared memory, and what that trip costs in banks."""

@@ -36,10 +36,12 @@ def of_threads(sheet: Sheet, name: str, title: str, about: str = "", bank: Longs
     threads, values = sheet.cell.shape
     per = max(1, 32 // sheet.element_bits)
     shades = {
-        "warp": Shade("thread", 32, -(-threads // 32)), "thread": Shade("thread", 4, 8),
-        "lane": Shade("thread", 1, 4), "value": Shade("value", 1, values),
+        "warp": Shade("thread", 32, -(-threads // 32)),
+        "thread": Shade("thread", 4, 8),
+        "lane": Shade("thread", 1, 4),
+        "value": Shade("value", 1, values),
         "vector": Shade("value", per, -(-values // per)),
-    }  # fmt: skip
+    }
     told = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
     return Held(
         name,
@@ -63,8 +65,12 @@ def bench_of_threads(path: str, says: str, maps: Sequence[Held], letter: str, of
     """
     word = "register" if letter == "R" else "value"
     colours = {name: word if name == "value" else WORDS[name] for name in ("warp", "thread", "lane", "value", "vector")}
-    texts = {"thread:value": f"T{{thread}}{{more}}:{letter}{{value}}", "value": f"{letter}{{value}}",
-             "row,col": "{row},{col}", "none": ""}  # fmt: skip
+    texts = {
+        "thread:value": f"T{{thread}}{{more}}:{letter}{{value}}",
+        "value": f"{letter}{{value}}",
+        "row,col": "{row},{col}",
+        "none": "",
+    }
     labels = {name: said.format(word) for name, said in LABELS.items()}
     if "bank" in of:
         labels["bank"], texts["bank"] = "bank", "b{bank}"
@@ -145,13 +151,18 @@ def of_memory(sheet: Sheet, path: str, says: str) -> Bench:
     shape = (sheet.rows, sheet.cols)
     per = max(1, 32 // sheet.element_bits)
     made = Held(
-        "tile", "Tile", f"{sheet.rows} × {sheet.cols}", *shape, cell, sheet.element_bits,
+        "tile",
+        "Tile",
+        f"{sheet.rows} × {sheet.cols}",
+        *shape,
+        cell,
+        sheet.element_bits,
         {"line": Shade("value", per, -(-cell.shape[1] // per))},
         {"bank": banked(byte.reshape(shape)), "address": OfCells(group, tuple(one.text for one in legend))},
         tuple(n // per for n in range(cell.shape[1])),
         {"offset": sheet.place, "byte": byte.reshape(shape), "bank": bank.reshape(shape)},
         folded=bool(sheet.row_names),
-    )  # fmt: skip
+    )
     colours = {"bank": "bank", "address": "offset, elements", "line": "word of the bank"}
     return Bench(
         path,
@@ -213,9 +224,13 @@ def look_of(bench: Bench, query: Mapping[str, str], colour: str) -> dict[str, st
 
 
 def shown(
-    bench: Bench, query: Mapping[str, str], state: Mapping[str, str], usual: Mapping[str, str], colour: str,
+    bench: Bench,
+    query: Mapping[str, str],
+    state: Mapping[str, str],
+    usual: Mapping[str, str],
+    colour: str,
     drawn: Mapping[str, str],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What a template shows of a bench. state: the fields of the address that say what is drawn; usual: what those are
     where an address says nothing; colour: the bench's own; drawn: the fields of the picture's address.
     """
@@ -225,6 +240,8 @@ def shown(
     data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *UNDRAWN], "drawn": dict(drawn)}
     own = {name: said for name, said in look.items() if name not in UNDRAWN and said != defaults[name]}
     return {
-        "stage": stage.served(bench, look), "notices": notices, "own": own,
+        "stage": stage.served(bench, look),
+        "notices": notices,
+        "own": own,
         "data": dumps(data).decode().replace("</", "<\\/"),
-    }  # fmt: skip
+    }

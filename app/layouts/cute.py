@@ -39,9 +39,13 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     """What the template shows; a refused step is shown with CuTe's condition and what would do."""
     text = query.get("expression", "").replace("\r\n", "\n")
     out: dict[str, Any] = {
-        "given": {"expression": text}, "error": None, "steps": [], "presets": [(n, address(e)) for n, e in PRESETS],
-        "operations": {name: row.signature for name, row in OPS.items()}, "example": not text.strip(),
-    }  # fmt: skip
+        "given": {"expression": text},
+        "error": None,
+        "steps": [],
+        "presets": [(n, address(e)) for n, e in PRESETS],
+        "operations": {name: row.signature for name, row in OPS.items()},
+        "example": not text.strip(),
+    }
     if not text.strip():
         out["given"]["expression"] = text = PRESETS[2][1]
     try:
@@ -173,9 +177,8 @@ def _walked(step: Step) -> list[Drawn]:
         return []
     index, first = a.indices(), b.modes[0].size
     group = {
-        int(index[at]): number // first
-        for number, at in reversed(list(enumerate(b.indices().tolist()))) if at < a.size
-    }  # fmt: skip
+        int(index[at]): number // first for number, at in reversed(list(enumerate(b.indices().tolist()))) if at < a.size
+    }
     return [_grid(a, group, f"{a}: what {b} walks over")]
 
 

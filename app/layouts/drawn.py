@@ -19,9 +19,14 @@ from lanescope.render.sheet import Plane, Sheet, drawn
 from lanescope.tiles.convert import Conversion
 
 WORDS = {
-    "warp": "warp", "thread": "lane group (lane / 4)", "lane": "thread in group (lane % 4)", "value": "register",
-    "vector": "32-bit register", "tile": "tile or copy", "index": "index",
-}  # fmt: skip
+    "warp": "warp",
+    "thread": "lane group (lane / 4)",
+    "lane": "thread in group (lane % 4)",
+    "value": "register",
+    "vector": "32-bit register",
+    "tile": "tile or copy",
+    "index": "index",
+}
 Mask = NDArray[np.bool_]
 
 
@@ -78,10 +83,15 @@ def picture(sheet: Sheet, title: str, room: float) -> Picture:
     panel = made.panel
     assert sheet.place is not None
     data: dict[str, Any] = {
-        "x": panel.x, "y": panel.y, "w": panel.cell_width, "h": panel.cell_height, "rows": made.rows,
-        "cols": made.cols, "folded": bool(sheet.row_names),
+        "x": panel.x,
+        "y": panel.y,
+        "w": panel.cell_width,
+        "h": panel.cell_height,
+        "rows": made.rows,
+        "cols": made.cols,
+        "folded": bool(sheet.row_names),
         "place": np.ascontiguousarray(sheet.place[: made.rows, : made.cols].astype(np.int32)).reshape(-1),
-    }  # fmt: skip
+    }
     parts: list[str] = []
     for name, some, whole in (("Rows", made.rows, sheet.rows), ("columns", made.cols, sheet.cols)):
         if some < whole or parts:

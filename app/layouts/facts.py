@@ -82,11 +82,14 @@ def cute_facts(expression: str) -> CuteFacts:
 
 def _step(step: Step) -> CuteStep:
     return CuteStep(
-        operation=step.op, expression=step.text, result=cutecalls.written(step.result), says=step.says,
+        operation=step.op,
+        expression=step.text,
+        result=cutecalls.written(step.result),
+        says=step.says,
         layout=layout_facts(step.result),
         parts=[CutePart(expression=one.text, result=cutecalls.written(one.result)) for one in step.parts],
         name=step.name or None,
-    )  # fmt: skip
+    )
 
 
 def layout_facts(value: Any) -> CuteLayoutFacts | None:
@@ -94,10 +97,15 @@ def layout_facts(value: Any) -> CuteLayoutFacts | None:
     if not isinstance(value, CuteLayout):
         return None
     return CuteLayoutFacts(
-        cute=str(value), shape=tuples.spelled(value.shape), stride=tuples.spelled(value.stride), size=value.size,
-        cosize=value.cosize, rank=value.rank, depth=tuples.depth(value.shape),
+        cute=str(value),
+        shape=tuples.spelled(value.shape),
+        stride=tuples.spelled(value.stride),
+        size=value.size,
+        cosize=value.cosize,
+        rank=value.rank,
+        depth=tuples.depth(value.shape),
         indices=value.indices() if value.size <= MOST_INDICES else None,
-    )  # fmt: skip
+    )
 
 
 # thread-value layouts -------------------------------------------------------------------------------------------------
@@ -273,9 +281,13 @@ class ScratchTrip:
 class ConversionFacts:
     """What ttg.convert_layout has to move."""
 
-    way: Annotated[Literal["same", "registers", "warp", "shared", "cluster"], Says(
-        "same: nothing; registers: renamed in each thread; warp: shuffles; shared: through shared memory; cluster:"
-        " through that of other blocks.")]  # fmt: skip
+    way: Annotated[
+        Literal["same", "registers", "warp", "shared", "cluster"],
+        Says(
+            "same: nothing; registers: renamed in each thread; warp: shuffles; shared: through shared memory; cluster:"
+            " through that of other blocks."
+        ),
+    ]
     places: Annotated[int, Says("(thread, register) pairs of the destination.")]
     in_thread: Annotated[int, Says("Of these, how many find their element in the same thread of the source.")]
     in_warp: int
@@ -306,14 +318,22 @@ def conversion_facts(found: Conversion) -> ConversionFacts:
     trip = found.trip
     solution = trip.solution if trip else None
     return ConversionFacts(
-        way=found.way, places=found.places, in_thread=found.in_thread, in_warp=found.in_warp, in_block=found.in_block,
+        way=found.way,
+        places=found.places,
+        in_thread=found.in_thread,
+        in_warp=found.in_warp,
+        in_block=found.in_block,
         order=list(found.order) if found.order is not None else None,
-        trip=None if trip is None else ScratchTrip(
-            bytes=trip.bytes, store=_access(trip.store), load=_access(trip.load),
+        trip=None
+        if trip is None
+        else ScratchTrip(
+            bytes=trip.bytes,
+            store=_access(trip.store),
+            load=_access(trip.load),
             swizzle=str(solution.swizzle) if solution and solution.free else None,
             why=solution.why if solution else None,
         ),
-    )  # fmt: skip
+    )
 
 
 def _access(one: Access) -> ScratchAccess:
@@ -349,9 +369,11 @@ def feeds_facts(given: Json) -> FeedsFacts:
     made = _layout(given)
     if not made.of_threads:
         raise LayoutError(
-            "bad_conversion", f"{made.kind} is a layout of {'shared' if made.shared else 'tensor'} memory.",
-            "Give a layout of threads.", "text",
-        )  # fmt: skip
+            "bad_conversion",
+            f"{made.kind} is a layout of {'shared' if made.shared else 'tensor'} memory.",
+            "Give a layout of threads.",
+            "text",
+        )
     bits = asked(given, "element_bits", None)
     return FeedsFacts(feeds=[_fed(one) for one in fed(made.linear, None if bits is None else made.element_bits)])
 
@@ -361,6 +383,12 @@ def _fed(one: Fed) -> FedOperand:
     operand: Any = it.operand
     family: Any = it.family
     return FedOperand(
-        operand=operand, shape=it.shape, family=family, element_bits=it.bits, registers=list(one.registers),
-        in_order=one.in_order, fragments=one.times, instructions=list(one.ptx),
-    )  # fmt: skip
+        operand=operand,
+        shape=it.shape,
+        family=family,
+        element_bits=it.bits,
+        registers=list(one.registers),
+        in_order=one.in_order,
+        fragments=one.times,
+        instructions=list(one.ptx),
+    )

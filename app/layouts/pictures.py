@@ -63,26 +63,37 @@ def _tiles(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
 KINDS = {
     "triton": Kind(
         {
-            "text": "#ttg.…<{…}>, or a Gluon class with its arguments", "shape": "the tensor: 32x32",
-            "element_bits": "bits of an element", **LOOKS,
+            "text": "#ttg.…<{…}>, or a Gluon class with its arguments",
+            "shape": "the tensor: 32x32",
+            "element_bits": "bits of an element",
+            **LOOKS,
         },
-        triton.parts, "R",
-        lambda query: triton_facts(triton_of(_tiles("text", query, "shape"))), triton.staged,
+        triton.parts,
+        "R",
+        lambda query: triton_facts(triton_of(_tiles("text", query, "shape"))),
+        triton.staged,
     ),
     "tv": Kind(
         {
-            "cute": "(thread, value) → element", "tile": "its sizes, the first fastest: 16x16",
-            "element_bits": "bits of an element", "stored": "element → place in shared memory, for banks",
-            "slice": "a coordinate with underscores: (5,_)", **LOOKS,
+            "cute": "(thread, value) → element",
+            "tile": "its sizes, the first fastest: 16x16",
+            "element_bits": "bits of an element",
+            "stored": "element → place in shared memory, for banks",
+            "slice": "a coordinate with underscores: (5,_)",
+            **LOOKS,
         },
-        tv.parts, "V", lambda query: tv_facts(tv_of(_tiles("cute", {**query, "element_bits": ""}, "tile"))),
+        tv.parts,
+        "V",
+        lambda query: tv_facts(tv_of(_tiles("cute", {**query, "element_bits": ""}, "tile"))),
         tv.staged,
     ),
     "cute": Kind(
-        {"expression": "operations, nested or as statements behind ;"}, cute.parts, "V",
+        {"expression": "operations, nested or as statements behind ;"},
+        cute.parts,
+        "V",
         lambda query: cute_facts(query.get("expression", "")),
     ),
-}  # fmt: skip
+}
 
 
 def made(name: str, form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:

@@ -38,28 +38,47 @@ PRESETS = (  # title, text, shape, bits
     ("blocked", BLOCKED, "32x32", "16"),
     ("nvidia_mma, mma.sync", MMA, "32x32", "32"),
     ("dot_op, A of mma.sync", f"#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>", "32x32", "16"),
-    ("nvidia_mma, wgmma",
-     "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 32, 16])", "64x32", "32"),
+    (
+        "nvidia_mma, wgmma",
+        "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 32, 16])",
+        "64x32",
+        "32",
+    ),
     ("slice", f"#ttg.slice<{{dim = 1, parent = {MMA}}}>", "64", "32"),
-    ("linear", "#ttg.linear<{register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],"
-     " warp = [[16, 0], [0, 8]], block = []}>", "32x16", "16"),
+    (
+        "linear",
+        "#ttg.linear<{register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],"
+        " warp = [[16, 0], [0, 8]], block = []}>",
+        "32x16",
+        "16",
+    ),
     ("swizzled_shared", "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 4, order = [1, 0]}>", "16x32", "16"),
-    ("nvmma_shared", "#ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>",
-     "16x32", "16"),
+    (
+        "nvmma_shared",
+        "#ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>",
+        "16x32",
+        "16",
+    ),
     ("tensor memory", "#ttng.tensor_memory_encoding<blockM = 128, blockN = 32, colStride = 1>", "128x32", "32"),
     ("padded_shared", "#ttg.padded_shared<[32:+8] {order = [1, 0], shape = [16, 32]}>", "16x32", "16"),
     ("convert_layout", BLOCKED, "32x32", "16"),
-)  # fmt: skip
+)
 
 
 def context(query: Mapping[str, str]) -> dict[str, Any]:
     """What the template shows. A refusal stands beside its field, and what can still be drawn is drawn."""
     given = {name: query.get(name, "") for name in KEYS}
     out: dict[str, Any] = {
-        "given": given, "error": None, "found": None, "beside": lambda name: beside(out["error"], name),
-        "presets": [_preset(row) for row in PRESETS], "example": False, "listed": None, "to": None,
+        "given": given,
+        "error": None,
+        "found": None,
+        "beside": lambda name: beside(out["error"], name),
+        "presets": [_preset(row) for row in PRESETS],
+        "example": False,
+        "listed": None,
+        "to": None,
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
-    }  # fmt: skip
+    }
     try:
         text = (unpacked(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
         if len(text) > LONGEST:
@@ -168,7 +187,9 @@ def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
     clean = {name: "" for name in KEYS if name not in ("text", "z", "colour")}
     rows = [
         {
-            "used": one, "href": _address(given, {**clean, "pick": str(n)}), "here": one is chosen,
+            "used": one,
+            "href": _address(given, {**clean, "pick": str(n)}),
+            "here": one is chosen,
             "kind": one.text.removeprefix("#").split("<")[0].partition(".")[2],
             "short": "" if one.names else _short(one.text, whole),
             "ops": ", ".join(name + (f" ×{count}" if count > 1 else "") for name, count in one.ops[:6]),
@@ -176,7 +197,7 @@ def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
             "tensors": ", ".join(map(str, one.tensors[:3])),
         }
         for n, one in enumerate(whole.layouts)
-    ]  # fmt: skip
+    ]
     ways = _Ways()
     moves = [_move(one, number_of, given, clean, ways) for one in whole.moves if one.source.layout in number_of]
     return {"rows": rows, "moves": moves, "left": whole.left}
@@ -192,11 +213,14 @@ def _short(text: str, whole: Module) -> str:
 
 def _move(
     one: Move, number_of: Mapping[str, int], given: Mapping[str, str], clean: Mapping[str, str], ways: _Ways
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     change = {
-        **clean, "pick": str(number_of[one.source.layout]), "to": one.target.layout,
-        "shape": "x".join(map(str, one.source.shape)), "element_bits": str(one.source.bits or ""),
-    }  # fmt: skip
+        **clean,
+        "pick": str(number_of[one.source.layout]),
+        "to": one.target.layout,
+        "shape": "x".join(map(str, one.source.shape)),
+        "element_bits": str(one.source.bits or ""),
+    }
     return {"move": one, "href": _address(given, change), "title": ways[one.source, one.target]}
 
 
@@ -248,9 +272,7 @@ def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None, query
     return out | {"pictures": paper.links(PATH, urlencode(drawn | out["own"]))}
 
 
-def _bench(
-    made: TritonLayout, sheet: Sheet, given: dict[str, str], look: Look
-) -> tuple[dict[str, Any] | None, Bench]:  # fmt: skip
+def _bench(made: TritonLayout, sheet: Sheet, given: dict[str, str], look: Look) -> tuple[dict[str, Any] | None, Bench]:
     """What the stage shows: the tensor, or the tensor before and after a conversion, and what that says."""
     says = f"the {made.kind} layout"
     if given["to"].strip():
@@ -308,9 +330,15 @@ def _tile(made: TritonLayout) -> str:
     turned = bool(made.params.get("transposed"))
     mn, k = made.shape
     swizzle = {0: "none"}.get(int(width or 0), f"{width}B")
-    return links.smem({
-        "element_bits": made.element_bits, "major": "MN" if turned else "K", "swizzle": swizzle, "mn": mn, "k": k,
-    })  # fmt: skip
+    return links.smem(
+        {
+            "element_bits": made.element_bits,
+            "major": "MN" if turned else "K",
+            "swizzle": swizzle,
+            "mn": mn,
+            "k": k,
+        }
+    )
 
 
 def _feeds(made: TritonLayout, bits: int | None) -> list[Feeds]:
@@ -319,9 +347,7 @@ def _feeds(made: TritonLayout, bits: int | None) -> list[Feeds]:
     return grouped(fed(made.linear, bits), mine)
 
 
-def _conversion(
-    made: TritonLayout, given: dict[str, str], look: Look
-) -> tuple[dict[str, Any], list[Sheet]]:  # fmt: skip
+def _conversion(made: TritonLayout, given: dict[str, str], look: Look) -> tuple[dict[str, Any], list[Sheet]]:
     try:
         target = triton_layout(given["to"], list(made.shape), made.element_bits)
         found = converted(made, target)
@@ -332,6 +358,11 @@ def _conversion(
     sheets = [threads_sheet(one.coords, one.shape, where, one.element_bits) for one in (made, target)]
     title, told = WAYS[found.way]
     return {
-        "target": target, "found": found, "title": title, "told": told, "back": back, "cute": as_cute(target),
+        "target": target,
+        "found": found,
+        "title": title,
+        "told": told,
+        "back": back,
+        "cute": as_cute(target),
         "percent": round(100 * found.in_thread / found.places),
-    }, sheets  # fmt: skip
+    }, sheets

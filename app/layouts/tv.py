@@ -42,11 +42,19 @@ PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, 
     ("one thread’s slice", *DEFAULT, {"slice": "(5,_)"}),
     ("swizzled", "Sw<3,0,3> o ((8,8),8):((8,1),64)", "64x8", {}),
     ("three axes", "((4,8),(2,2,2)):((16,1),(8,64,128))", "8x8x4", {"axes": "0,2", "at": "3"}),
-    ("before and after", "((8,16),(4,2)):((128,1),(32,16))", "32x32",
-     {"to": "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"}),
-    ("banks under a swizzle", "((4,8),(8,2)):((64,1),(8,256))", "8x64",
-     {"stored": "Sw<3,3,3> o (8,64):(64,1)", "colour": "bank", "label": "bank"}),
-)  # fmt: skip
+    (
+        "before and after",
+        "((8,16),(4,2)):((128,1),(32,16))",
+        "32x32",
+        {"to": "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"},
+    ),
+    (
+        "banks under a swizzle",
+        "((4,8),(8,2)):((64,1),(8,256))",
+        "8x64",
+        {"stored": "Sw<3,3,3> o (8,64):(64,1)", "colour": "bank", "label": "bank"},
+    ),
+)
 MOST_TABLE = 4096  # cells of the picture of threads and values
 
 
@@ -54,10 +62,14 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     """What the template shows; a refusal stands beside its field."""
     given = {name: query.get(name, "").strip() for name in KEYS}
     out: dict[str, Any] = {
-        "given": given, "error": None, "found": None, "to": None, "beside": lambda name: beside(out["error"], name),
+        "given": given,
+        "error": None,
+        "found": None,
+        "to": None,
+        "beside": lambda name: beside(out["error"], name),
         "presets": [(title, address({"cute": cute, "tile": tile, **more})) for title, cute, tile, more in PRESETS],
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
-    }  # fmt: skip
+    }
     try:
         if not given["cute"]:
             given["cute"], given["tile"] = DEFAULT[0], given["tile"] or DEFAULT[1]
@@ -113,9 +125,11 @@ def _tile(text: str, read: CuteLayout) -> list[str]:
         count = read.cosize
         rows = next((n for n in (16, 8, 4, 2) if count % n == 0), 1)
         raise LayoutError(
-            "bad_tile", "The layout does not say its tile.",
-            f"Give rows and columns; it reaches {count} elements: {rows}x{count // rows}.", "tile",
-        )  # fmt: skip
+            "bad_tile",
+            "The layout does not say its tile.",
+            f"Give rows and columns; it reaches {count} elements: {rows}x{count // rows}.",
+            "tile",
+        )
     if len(parts) > 5:
         raise LayoutError("bad_tile", f"The tile has {len(parts)} sizes.", "At most 5: 8x8x4.", "tile")
     return parts
@@ -144,9 +158,11 @@ def _bytes(text: str, where: Plane, sizes: tuple[int, ...], bits: int) -> Longs:
         read = read_layout(text, "stored")
         if read.size != prod(sizes):
             raise LayoutError(
-                "bad_storage", f"'{shown(str(read), 80)}' has {read.size} elements.",
-                f"The tile has {prod(sizes)}: e.g. ({','.join(map(str, sizes))}).", "stored",
-            )  # fmt: skip
+                "bad_storage",
+                f"'{shown(str(read), 80)}' has {read.size} elements.",
+                f"The tile has {prod(sizes)}: e.g. ({','.join(map(str, sizes))}).",
+                "stored",
+            )
         offset = read.indices()[held]
     return np.where(cell < 0, -1, offset * bits // 8)
 
@@ -183,13 +199,24 @@ def _shown(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
     colour = "moves" if to else default(sheet)
     out: dict[str, Any] = {
-        "found": read, "sizes": sizes, **benched.shown(bench, query, given, usual, colour, drawn),
-        "verdict": _verdict(index, counts), "part": part, "to": to,
-        "matrix": matrix(linear) if linear else None, "bases": spelled(linear) if linear else "", "why": why,
-        "inverse": _inverse(read, sizes, counts), "feeds": _feeds(linear, bits), "cxx": cxx(read),
-        "python": python(read), "threads": index.shape[0], "copies": int(counts.max()), "hidden": list(where.fixed),
+        "found": read,
+        "sizes": sizes,
+        **benched.shown(bench, query, given, usual, colour, drawn),
+        "verdict": _verdict(index, counts),
+        "part": part,
+        "to": to,
+        "matrix": matrix(linear) if linear else None,
+        "bases": spelled(linear) if linear else "",
+        "why": why,
+        "inverse": _inverse(read, sizes, counts),
+        "feeds": _feeds(linear, bits),
+        "cxx": cxx(read),
+        "python": python(read),
+        "threads": index.shape[0],
+        "copies": int(counts.max()),
+        "hidden": list(where.fixed),
         "tabled": [(one.name, one.title) for one in bench.maps if one.listed],
-    }  # fmt: skip
+    }
     out["pictures"] = paper.links(PATH, urlencode(drawn | out["own"]))
     if len(sizes) != 2:
         out["pictures"] = [row for row in out["pictures"] if row[0] != "json"]
@@ -247,7 +274,7 @@ def _verdict(index: Longs, counts: Longs) -> str:
 
 def _slice(
     read: CuteLayout, text: str, index: Longs, sheet: Sheet, sizes: tuple[int, ...], where: Any
-) -> tuple[dict[str, Any] | None, NDArray[np.bool_] | None]:  # fmt: skip
+) -> tuple[dict[str, Any] | None, NDArray[np.bool_] | None]:
     """The slice in CuTe's words, and the cells outside it."""
     if not text:
         return None, None
@@ -285,7 +312,7 @@ def _feeds(linear: Linear | None, bits: int) -> list[Feeds]:
 
 def _second(
     read: CuteLayout, index: Longs, sizes: tuple[int, ...], given: Mapping[str, str], where: Plane, bits: int
-) -> tuple[dict[str, Any], list[Sheet], Conversion]:  # fmt: skip
+) -> tuple[dict[str, Any], list[Sheet], Conversion]:
     try:
         second = read_layout(given["to"], "to")
         target, _ = elements(second, sizes)

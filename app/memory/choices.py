@@ -68,9 +68,14 @@ def of(tile: Tile) -> Asked:
     """A tile's parameters as the page's address has them; the order is left out where it is the usual one."""
     order = "" if tile.order == DEFAULT_ORDER[tile.major] else tile.order
     asked = {
-        "element_bits": str(tile.element_bits), "major": tile.major, "swizzle": tile.mode.name,
-        "mn": str(tile.mn), "k": str(tile.k), "order": order, "base": hex(tile.base) if tile.base else "",
-    }  # fmt: skip
+        "element_bits": str(tile.element_bits),
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "mn": str(tile.mn),
+        "k": str(tile.k),
+        "order": order,
+        "base": hex(tile.base) if tile.base else "",
+    }
     return {name: value for name, value in asked.items() if value} | tile.form.query
 
 
@@ -131,15 +136,24 @@ def of_tile(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Choices]:
 
 
 WORDS = {
-    "mn": "M or N", "k": "K", "chunk": "16-byte chunk", "element": "element", "logical": "logical index",
-    "memory": "memory index", "none": "none", "both": "both", "tile": "tile", "0": "swizzled",
+    "mn": "M or N",
+    "k": "K",
+    "chunk": "16-byte chunk",
+    "element": "element",
+    "logical": "logical index",
+    "memory": "memory index",
+    "none": "none",
+    "both": "both",
+    "tile": "tile",
+    "0": "swizzled",
     "1": "before the swizzle",
-}  # fmt: skip
+}
 SHOWN_WORDS = {"memory": "memory"}  # of the option `show`
 
 
-def of_look(page: str, now: Mapping[str, str], allowed: Mapping[str, Iterable[str]], path: str, kept: Asked
-) -> list[Choices]:  # fmt: skip
+def of_look(
+    page: str, now: Mapping[str, str], allowed: Mapping[str, Iterable[str]], path: str, kept: Asked
+) -> list[Choices]:
     """How a picture is drawn, one row of segments an option. now: the value of each; kept: the rest of the address."""
     out = []
     for name, values in allowed.items():
@@ -147,8 +161,10 @@ def of_look(page: str, now: Mapping[str, str], allowed: Mapping[str, Iterable[st
         def leading(name: str, value: str) -> str:
             return f"{path}?{urlencode(kept | {name: value})}"
 
-        pairs = [(value, SHOWN_WORDS.get(value, WORDS[value]) if name == "show" else WORDS.get(value, value))
-                 for value in values]  # fmt: skip
+        pairs = [
+            (value, SHOWN_WORDS.get(value, WORDS[value]) if name == "show" else WORDS.get(value, value))
+            for value in values
+        ]
         out.append(_choices(page, name, now[name], pairs, leading))
     return out
 

@@ -57,9 +57,10 @@ def lines(one: DescribedTile) -> list[str]:
     amounts = ", ".join(
         f"{name} {amount} bytes ({encoded})" + ("" if name.lower() not in one.unused else ", not read")
         for name, amount, encoded in (
-            ("LBO", one.lbo_bytes, one.lbo_encoded), ("SBO", one.sbo_bytes, one.sbo_encoded),
+            ("LBO", one.lbo_bytes, one.lbo_encoded),
+            ("SBO", one.sbo_bytes, one.sbo_encoded),
         )
-    )  # fmt: skip
+    )
     base = f", base offset {one.base_offset}" if one.base_offset else ""
     out = [
         f"read{of} by: {amounts}, swizzle mode {one.swizzle} ({one.swizzle_code}){base}, transpose {one.transpose}"

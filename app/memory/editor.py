@@ -262,13 +262,15 @@ def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) ->
             {
                 "preset": preset,
                 "on": preset is current,
-                "href": "?" + stored_so(
+                "href": "?"
+                + stored_so(
                     {k: v for k, v in to.items() if v != VIEW.get(k)} | {"assumed": _assumed_of(made, to)}, made
                 ),
-                "thumb": thumbnail({**made, **({"major": own.seen.major} if made["kind"] == "canonical" else {})},
-                                   own.seen),
+                "thumb": thumbnail(
+                    {**made, **({"major": own.seen.major} if made["kind"] == "canonical" else {})}, own.seen
+                ),
             }
-        )  # fmt: skip
+        )
     return out
 
 
@@ -317,10 +319,17 @@ def _pictures(made: Cells) -> dict[str, Any]:
     low, state = states(made)
     along, down = ("k", "row") if made.seen.major == "K" else ("row", "k")
     pairs = {
-        "operand": made.operand, "down": down, "along": along, "per": made.seen.per, "across": made.across, "low": low,
-        "read": (made.read >> 4).ravel(), "lines": len(state),
-        "stored": None if made.stored is None else (made.stored >> 4).ravel(), "right": made.right.ravel(),
-    }  # fmt: skip
+        "operand": made.operand,
+        "down": down,
+        "along": along,
+        "per": made.seen.per,
+        "across": made.across,
+        "low": low,
+        "read": (made.read >> 4).ravel(),
+        "lines": len(state),
+        "stored": None if made.stored is None else (made.stored >> 4).ravel(),
+        "right": made.right.ravel(),
+    }
     return {
         "operand_svg": operand_svg(made, f"operand {made.operand}: what is read for each chunk"),
         "memory_svg": memory_svg(made, "shared memory, 128 bytes a row"),
@@ -343,14 +352,15 @@ def _unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str
                 "text": "A" + fit.text.removeprefix("a canonical").removeprefix("a"),
                 "base": hex(number(fit.storage["base"], "base")),
                 "k": fit.slice["k"],
-                "href": "?" + stored_so(
+                "href": "?"
+                + stored_so(
                     _of_page(query) | {f"slice_{n}": str(at) for n, at in fit.slice.items()} | {"assumed": "storage"},
                     dict(fit.storage),
                 ),
             }
             for fit in found.fits or ()
         ],
-    }  # fmt: skip
+    }
 
 
 def _verified(descriptor: Descriptor, made: Judged, query: dict[str, str]) -> dict[str, Any]:
@@ -401,9 +411,15 @@ def _described(stored: Storage, seen: View) -> list[DescribedTile]:
 def _tile_query(tile: Tile, rows: int) -> dict[str, object]:
     """The tile page on the same tile."""
     return {
-        "element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn, "k": tile.k,
-        "rows": rows, "order": tile.order, "base": hex(tile.base),
-    }  # fmt: skip
+        "element_bits": tile.element_bits,
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "mn": tile.mn,
+        "k": tile.k,
+        "rows": rows,
+        "order": tile.order,
+        "base": hex(tile.base),
+    }
 
 
 def _compared(descriptor: Descriptor, word: str) -> dict[str, Any]:
@@ -433,8 +449,12 @@ def _script_data(form: Format) -> dict[str, Any]:
     """
     query = f"?{urlencode(form.query)}" if form.query else ""
     return {
-        "format": form.name, "query": query, "start": desc.START.name, "fields": fields_of(form), "number": PATTERN,
-    }  # fmt: skip
+        "format": form.name,
+        "query": query,
+        "start": desc.START.name,
+        "fields": fields_of(form),
+        "number": PATTERN,
+    }
 
 
 def fields_of(form: Format) -> list[dict[str, Any]]:

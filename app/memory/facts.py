@@ -134,11 +134,15 @@ def tile_of(given: Json) -> tuple[tiling.Tile, int]:
     values = {name: asked(given, name, default) for name, default in TILE_FIELDS.items()}
     form = format_of(asked(given, "format", WGMMA.name))
     tile = tiling.Tile(
-        number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"),
-        mode_of(values["swizzle"], form), number(values["mn"], "mn"),
-        number(values["k"], "k"), order=values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
-        base=number(values["base"], "base"), form=form,
-    )  # fmt: skip
+        number(values["element_bits"], "element_bits"),
+        choice(values["major"], "major", MAJORS, "bad_major"),
+        mode_of(values["swizzle"], form),
+        number(values["mn"], "mn"),
+        number(values["k"], "k"),
+        order=values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
+        base=number(values["base"], "base"),
+        form=form,
+    )
     rows = number(values["rows"] or min(tile.mn, 64), "rows")
     if not rows or rows % 8 or rows > tile.mn:
         raise LayoutError(

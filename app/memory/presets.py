@@ -59,9 +59,14 @@ def _box(asked: Asked) -> Spec:
 def _panels(asked: Asked) -> Spec:
     width = asked.mode.width_bytes
     return {
-        "kind": "atoms", "inner": "MN", "width_bytes": str(width), "outer8_stride": str(8 * width),
-        "inner_stride": str(asked.tile(asked.mode).k * width), "line_stride": str(width), **_swizzled(asked),
-    }  # fmt: skip
+        "kind": "atoms",
+        "inner": "MN",
+        "width_bytes": str(width),
+        "outer8_stride": str(8 * width),
+        "inner_stride": str(asked.tile(asked.mode).k * width),
+        "line_stride": str(width),
+        **_swizzled(asked),
+    }
 
 
 def _swizzled(asked: Asked) -> Spec:
@@ -71,9 +76,14 @@ def _swizzled(asked: Asked) -> Spec:
 def _canonical(asked: Asked, stored: Mode, depth: int = 0) -> Spec:
     tile = asked.tile(stored, depth)
     return {
-        "kind": "canonical", "swizzle": stored.name, "swizzle_by": "address", "mn": str(tile.mn), "k": str(tile.k),
-        "order": "", "base": hex(asked.base(stored)),
-    }  # fmt: skip
+        "kind": "canonical",
+        "swizzle": stored.name,
+        "swizzle_by": "address",
+        "mn": str(tile.mn),
+        "k": str(tile.k),
+        "order": "",
+        "base": hex(asked.base(stored)),
+    }
 
 
 def _atoms(asked: Asked) -> Spec:
@@ -88,9 +98,13 @@ def _plain(asked: Asked) -> Spec:
     seen = asked.seen
     pitch = DEPTH if seen.major == "K" else seen.rows * seen.bits // 8
     return {
-        "kind": "rows", "inner": seen.major, "pitch_bytes": str(pitch), "swizzle": "none", "swizzle_by": "address",
+        "kind": "rows",
+        "inner": seen.major,
+        "pitch_bytes": str(pitch),
+        "swizzle": "none",
+        "swizzle_by": "address",
         "base": hex(asked.word.start_address),
-    }  # fmt: skip
+    }
 
 
 def _cute(asked: Asked) -> Spec:
@@ -102,10 +116,16 @@ def _own(asked: Asked) -> Spec:
     seen = asked.seen
     lines = seen.rows if seen.major == "K" else seen.k
     return {
-        "kind": "atoms", "inner": seen.major, "width_bytes": "16", "outer8_stride": "128",
-        "inner_stride": str(lines * 16), "line_stride": "16", "swizzle": "none", "swizzle_by": "address",
+        "kind": "atoms",
+        "inner": seen.major,
+        "width_bytes": "16",
+        "outer8_stride": "128",
+        "inner_stride": str(lines * 16),
+        "line_stride": "16",
+        "swizzle": "none",
+        "swizzle_by": "address",
         "base": hex(asked.word.start_address),
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +147,56 @@ def _is_swizzled(spec: Mapping[str, str]) -> bool:
 
 
 PRESETS = (
-    Preset("box", "TMA box with swizzle", "K-major, one box", "K", _box,
-           lambda s: s["kind"] == "rows" and _is_swizzled(s) and s["inner"] == "K"),
-    Preset("panels", "TMA panels, MN-major", "one box per panel of M or N", "MN", _panels,
-           lambda s: s["kind"] == "atoms" and _is_swizzled(s) and s["inner"] == "MN"),
-    Preset("atoms", "CuTe atom layout", "tile_to_shape(atom, …)", "", _atoms,
-           lambda s: s["kind"] == "canonical" and _is_swizzled(s)),
-    Preset("cores", "8×8 core matrices", "no swizzle, stored by hand", "", _cores,
-           lambda s: s["kind"] == "canonical" and not _is_swizzled(s)),
-    Preset("plain", "Plain row-major", "rows with a pitch", "", _plain,
-           lambda s: s["kind"] == "rows" and not (_is_swizzled(s) and s["inner"] == "K")),
+    Preset(
+        "box",
+        "TMA box with swizzle",
+        "K-major, one box",
+        "K",
+        _box,
+        lambda s: s["kind"] == "rows" and _is_swizzled(s) and s["inner"] == "K",
+    ),
+    Preset(
+        "panels",
+        "TMA panels, MN-major",
+        "one box per panel of M or N",
+        "MN",
+        _panels,
+        lambda s: s["kind"] == "atoms" and _is_swizzled(s) and s["inner"] == "MN",
+    ),
+    Preset(
+        "atoms",
+        "CuTe atom layout",
+        "tile_to_shape(atom, …)",
+        "",
+        _atoms,
+        lambda s: s["kind"] == "canonical" and _is_swizzled(s),
+    ),
+    Preset(
+        "cores",
+        "8×8 core matrices",
+        "no swizzle, stored by hand",
+        "",
+        _cores,
+        lambda s: s["kind"] == "canonical" and not _is_swizzled(s),
+    ),
+    Preset(
+        "plain",
+        "Plain row-major",
+        "rows with a pitch",
+        "",
+        _plain,
+        lambda s: s["kind"] == "rows" and not (_is_swizzled(s) and s["inner"] == "K"),
+    ),
     Preset("cute", "A CuTe layout", "paste its text", "", _cute, lambda s: s["kind"] == "cute"),
-    Preset("own", "My own strides", "panels of rows", "", _own,
-           lambda s: s["kind"] == "atoms" and not (_is_swizzled(s) and s["inner"] == "MN")),
-)  # fmt: skip
+    Preset(
+        "own",
+        "My own strides",
+        "panels of rows",
+        "",
+        _own,
+        lambda s: s["kind"] == "atoms" and not (_is_swizzled(s) and s["inner"] == "MN"),
+    ),
+)
 
 
 def preset_of(spec: Mapping[str, str]) -> Preset | None:

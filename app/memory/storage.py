@@ -13,12 +13,22 @@ from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 # The storage of the verifier's form: query name → default. `kind` chooses which of them are read.
 STORAGE = {
-    "kind": "canonical", "swizzle": "128B", "mn": "64", "k": "64", "order": "", "base": "0x1000", "inner": "K",
+    "kind": "canonical",
+    "swizzle": "128B",
+    "mn": "64",
+    "k": "64",
+    "order": "",
+    "base": "0x1000",
+    "inner": "K",
     "pitch_bytes": "128",
-    "width_bytes": "128", "outer8_stride": "1024", "inner_stride": "8192", "line_stride": "128",
+    "width_bytes": "128",
+    "outer8_stride": "1024",
+    "inner_stride": "8192",
+    "line_stride": "128",
     "swizzle_by": "address",
-    "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "unit": "elements",
-}  # fmt: skip
+    "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))",
+    "unit": "elements",
+}
 
 
 # What the verifier's form calls the kinds.

@@ -138,9 +138,12 @@ def picture(name: str, tile: Tile, look: Look, rows: int) -> dict[str, Any]:
             about = f"{here} down, {there} across"
         cell = "16 B" if look.unit == "chunk" else f"one {tile.element_bits}-bit element"
         drawn = svg(
-            drawing.figure, title=titles[panel.name], palette=None, labels_up_to=LABELLED,
+            drawing.figure,
+            title=titles[panel.name],
+            palette=None,
+            labels_up_to=LABELLED,
             extra=drawing.extra + marker(panel),
-        )  # fmt: skip
+        )
         panels.append(
             {"name": panel.name, "title": titles[panel.name], "about": f"{about}, 1 cell = {cell}", "svg": drawn}
         )

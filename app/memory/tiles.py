@@ -66,9 +66,14 @@ class TileDrawing:
         along = "{k}" if tile.major == "K" else "{mn}"
         reach = f"{along} to {{last}}" if cells.span > 1 else along
         numbers = {
-            "mn": cells.mn, "k": cells.k, "last": (cells.k if tile.major == "K" else cells.mn) + cells.span - 1,
-            "before": before, "after": after, "bank": banks, "last_bank": last_banks,
-        }  # fmt: skip
+            "mn": cells.mn,
+            "k": cells.k,
+            "last": (cells.k if tile.major == "K" else cells.mn) + cells.span - 1,
+            "before": before,
+            "after": after,
+            "bank": banks,
+            "last_bank": last_banks,
+        }
         xor = (
             ", ".join(f"bit {bit} ^= bit {other}" for bit, other in swizzle.terms())
             or "no swizzle: the address is not changed"

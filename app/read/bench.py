@@ -124,9 +124,14 @@ def _piece(made: Bench, n: int, wrong: Sequence[tuple[tuple[int, int], str]]) ->
     kind: Any = one.kind
     refused = (said for at, said in wrong if one.kind == "instruction" and at in one.spans)
     return BenchPiece(
-        kind=kind, title=one.title, spans=one.spans, operands=one.operands,
-        notices=(*one.notices, *dict.fromkeys(refused)), doubts=one.doubts, link=_shown(made, n, one),
-    )  # fmt: skip
+        kind=kind,
+        title=one.title,
+        spans=one.spans,
+        operands=one.operands,
+        notices=(*one.notices, *dict.fromkeys(refused)),
+        doubts=one.doubts,
+        link=_shown(made, n, one),
+    )
 
 
 def _shown(made: Bench, n: int, one: Piece) -> str:
@@ -150,9 +155,14 @@ def _shown(made: Bench, n: int, one: Piece) -> str:
     inner = -(-along // wide) * wide
     sizes = {"mn": lines, "k": inner} if stored["inner"] == "K" else {"mn": inner, "k": lines}
     query = {
-        "element_bits": bits, "major": stored["inner"], "swizzle": stored["swizzle"], **sizes, "rows": rows,
-        "order": "mn" if stored["inner"] == "K" else "k", "base": hex(stored["base"]),
-    }  # fmt: skip
+        "element_bits": bits,
+        "major": stored["inner"],
+        "swizzle": stored["swizzle"],
+        **sizes,
+        "rows": rows,
+        "order": "mn" if stored["inner"] == "K" else "k",
+        "base": hex(stored["base"]),
+    }
     return links.smem(query)
 
 
@@ -169,21 +179,39 @@ def _operand(own: Operand, text: str) -> BenchOperand:
     major: Any = own.major
     verdict: Any = own.verdict
     return BenchOperand(
-        name=name, instruction=own.instruction, major=major, why=own.why, storage=own.stored,
-        storage_why=own.stored_why, verdict=verdict, k_steps=own.k_steps, stages=own.stages, fits=own.fits,
-        missing=own.missing, notices=own.notices, steps=tuple(_step(own, step) for step in own.steps),
-        place=own.place, line=text.count("\n", 0, own.place[0]) + 1 if own.place else None,
-    )  # fmt: skip
+        name=name,
+        instruction=own.instruction,
+        major=major,
+        why=own.why,
+        storage=own.stored,
+        storage_why=own.stored_why,
+        verdict=verdict,
+        k_steps=own.k_steps,
+        stages=own.stages,
+        fits=own.fits,
+        missing=own.missing,
+        notices=own.notices,
+        steps=tuple(_step(own, step) for step in own.steps),
+        place=own.place,
+        line=text.count("\n", 0, own.place[0]) + 1 if own.place else None,
+    )
 
 
 def _step(own: Operand, step: Step) -> BenchStep:
     verdict: Any = step.verdict
     return BenchStep(
-        loops=dict(step.loops), stage=step.stage, descriptor=step.descriptor,
-        slice=BenchSlice(mn=step.mn, k=step.k, rows=step.rows, depth=step.depth), verdict=verdict,
-        matched=step.matched, total=step.total, expected=step.expected, read=step.read,
-        diagnoses=[_cause(one) for one in step.causes], link=_step_link(own, step),
-    )  # fmt: skip
+        loops=dict(step.loops),
+        stage=step.stage,
+        descriptor=step.descriptor,
+        slice=BenchSlice(mn=step.mn, k=step.k, rows=step.rows, depth=step.depth),
+        verdict=verdict,
+        matched=step.matched,
+        total=step.total,
+        expected=step.expected,
+        read=step.read,
+        diagnoses=[_cause(one) for one in step.causes],
+        link=_step_link(own, step),
+    )
 
 
 def _cause(one: Diagnosis) -> BenchCause:

@@ -23,8 +23,11 @@ from lanescope.reader.ttgir import module
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 LABEL_OF = {
-    "tensor_map": "Tensor map", "descriptor": "Descriptor", "instruction": "Instruction", "layout": "CuTe layout",
-}  # fmt: skip
+    "tensor_map": "Tensor map",
+    "descriptor": "Descriptor",
+    "instruction": "Instruction",
+    "layout": "CuTe layout",
+}
 
 
 @router.get("/read")

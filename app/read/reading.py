@@ -39,17 +39,38 @@ TRIED = (
     ("SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_SS"),
     ("HMMA.16816.F32", "HMMA.16816.F32"),
     ("Sw<3,4,3> o (8,64):(64,1)", "Sw<3,4,3> o (8,64):(64,1)"),
-    ("#ttg.nvidia_mma<{…}>", "tensor<32x32xf32, #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0,"
-     " warpsPerCTA = [2, 2], instrShape = [16, 8]}>>"),
+    (
+        "#ttg.nvidia_mma<{…}>",
+        "tensor<32x32xf32, #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0,"
+        " warpsPerCTA = [2, 2], instrShape = [16, 8]}>>",
+    ),
     ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
-)  # fmt: skip
+)
 TYPES = {  # what people call element types → as PTX does, each of its types
-    "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "fp16": "f16", "half": "f16", "bfloat16": "bf16",
-    "fp8": "e4m3 e5m2", "fp6": "e3m2 e2m3", "fp4": "e2m1", "float8": "e4m3 e5m2", "float6": "e3m2 e2m3",
-    "float4": "e2m1", "float16": "f16",
-    "nvfp4": "e2m1", "mxfp4": "e2m1", "mxfp8": "e4m3 e5m2", "mxfp6": "e3m2 e2m3", "int8": "s8",
-    "uint8": "u8", "int4": "s4", "uint4": "u4", "binary": "b1",
-}  # fmt: skip
+    "fp64": "f64",
+    "double": "f64",
+    "fp32": "f32",
+    "float": "f32",
+    "fp16": "f16",
+    "half": "f16",
+    "bfloat16": "bf16",
+    "fp8": "e4m3 e5m2",
+    "fp6": "e3m2 e2m3",
+    "fp4": "e2m1",
+    "float8": "e4m3 e5m2",
+    "float6": "e3m2 e2m3",
+    "float4": "e2m1",
+    "float16": "f16",
+    "nvfp4": "e2m1",
+    "mxfp4": "e2m1",
+    "mxfp8": "e4m3 e5m2",
+    "mxfp6": "e3m2 e2m3",
+    "int8": "s8",
+    "uint8": "u8",
+    "int4": "s4",
+    "uint4": "u4",
+    "binary": "b1",
+}
 
 
 TOOLS = {  # pages of the menus → the words that ask for them
@@ -75,9 +96,13 @@ GUIDE = {  # guide pages → words that ask for them beside their own
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
 TOPICS = {  # what a recogniser names → the page that tells it
-    "tcgen05": "/tmem", "idesc": "/idesc", "fields": "/descriptor", "ptxas": "/instructions",
-    "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
-}  # fmt: skip
+    "tcgen05": "/tmem",
+    "idesc": "/idesc",
+    "fields": "/descriptor",
+    "ptxas": "/instructions",
+    "tma": "/guide/paste",
+    "warp_group_dot": "/guide/wmma-mma-wgmma",
+}
 _TITLES = {  # code of a refusal → what a page is called that tells it
     "unknown_instruction": "No such instruction",
     "unknown_atom": "No such atom",
@@ -129,9 +154,13 @@ def _open(text: str, meanings: list[Meaning]) -> Reading:
     several = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
     notice = f"The text does not say what this number is. {several}; a label such as desc_a or idesc decides."
     return Reading(
-        kind="unknown", title="A number that the text does not name", link=_here(text), facts={}, notices=(notice,),
+        kind="unknown",
+        title="A number that the text does not name",
+        link=_here(text),
+        facts={},
+        notices=(notice,),
         also=tuple(meanings),
-    )  # fmt: skip
+    )
 
 
 def _named(text: str) -> list[topics.Entry]:

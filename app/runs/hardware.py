@@ -117,9 +117,11 @@ class Hardware:
 
     async def run(self, request: dict[str, Any]) -> RunAnswer:
         """Have a request run that `runs.check` gave back; LayoutError says why it cannot run here."""
-        told = await asyncio.wrap_future(self.pool.submit(request)) if request["backend"] == "numpy" else (
-            await self._on_a_device(request)
-        )  # fmt: skip
+        told = (
+            await asyncio.wrap_future(self.pool.submit(request))
+            if request["backend"] == "numpy"
+            else (await self._on_a_device(request))
+        )
         return await asyncio.to_thread(answer, told)
 
     async def _on_a_device(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -143,16 +145,20 @@ def here(devices: Sequence[Device], request: dict[str, Any]) -> None:
     """LayoutError where this machine's device is none that the request asks for."""
     if "worker" in request:
         raise LayoutError(
-            "no_worker", f"There is no worker '{request['worker']}': this server has no fleet.",
-            "LANESCOPE_SCHEDULER names one.", "worker",
-        )  # fmt: skip
+            "no_worker",
+            f"There is no worker '{request['worker']}': this server has no fleet.",
+            "LANESCOPE_SCHEDULER names one.",
+            "worker",
+        )
     found = devices[min(request["device"], len(devices) - 1)]
     have = architecture({"compute_capability": found.compute_capability})
     if request.get("architecture", have) != have:
         raise LayoutError(
-            "no_worker", f"This server has no {request['architecture']}.", f"There is: {found.name} ({have}).",
+            "no_worker",
+            f"This server has no {request['architecture']}.",
+            f"There is: {found.name} ({have}).",
             "architecture",
-        )  # fmt: skip
+        )
 
 
 def hardware(request: Any) -> Hardware:
@@ -168,9 +174,13 @@ async def status(request: Any) -> GpuStatus:
     found = await own.hello() if fleet is None else _of(fleet)
     recent = [Recent(**run) for run in own.pool.ledger.recent]
     return GpuStatus(
-        available=found.available, reason=found.reason, devices=found.devices, queue=own.waiting, recent=recent,
+        available=found.available,
+        reason=found.reason,
+        devices=found.devices,
+        queue=own.waiting,
+        recent=recent,
         fleet=fleet,
-    )  # fmt: skip
+    )
 
 
 def _of(fleet: FleetStatus) -> Devices:

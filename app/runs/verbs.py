@@ -228,9 +228,11 @@ def gpu_verify(
         )
     if quick and (write or contact.given):
         raise LayoutError(
-            "bad_usage", "--quick runs a sample on this machine.",
-            "Evidence, and a fleet, take the whole: leave --quick out.", "quick",
-        )  # fmt: skip
+            "bad_usage",
+            "--quick runs a sample on this machine.",
+            "Evidence, and a fleet, take the whole: leave --quick out.",
+            "quick",
+        )
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
         if text and not contact.given:
             raise needs_scheduler(name)

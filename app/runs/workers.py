@@ -118,9 +118,12 @@ def verified(contact: Contact, chosen: dict[str, str], kept: Journal, progress: 
     try:
         with asked(contact) as found:
             return spread.verify(
-                found, lambda text, weight, total: progress(text, "agrees", weight, total), kept, part=chosen["part"],
+                found,
+                lambda text, weight, total: progress(text, "agrees", weight, total),
+                kept,
+                part=chosen["part"],
                 **where,
-            )  # fmt: skip
+            )
     except KeyboardInterrupt:
         print(f"\nInterrupted. {kept.told} The same command goes on with what is left.", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -140,9 +140,13 @@ def tile_of(given: Json) -> Tile:
             values[name] = choice(values[name], name, words)
     sizes = {name: number(values[name], name) for name in ("m", "n", "tile_k", "column", "shared", "row", "factor")}
     mma = Mma(
-        idesc.kind(values["kind"]), idesc.form_of(values["cta_group"], "0"), values["sparse"] == "1", sizes["m"],
-        sizes["n"], scale_vec=values["scale_vec"],
-    )  # fmt: skip
+        idesc.kind(values["kind"]),
+        idesc.form_of(values["cta_group"], "0"),
+        values["sparse"] == "1",
+        sizes["m"],
+        sizes["n"],
+        scale_vec=values["scale_vec"],
+    )
     a, b = scaling.sides(mma, sizes["tile_k"], (sizes["column"], None), (sizes["shared"], None))
     last = b.column + b.columns
     if last > COLUMNS:

@@ -33,9 +33,22 @@ def scale_factors(
     """The scale factors of a block-scaled tile: one factor followed, the copies, and the ids of each MMA."""
     from lanescope.app.scales import facts
 
-    asked = given({"kind": kind, "scale_vec": scale_vec, "cta_group": cta_group, "sparse": "1" * sparse, "m": m, "n": n,
-             "tile_k": tile_k, "column": column, "shared": shared, "side": side, "row": row,
-             "factor": factor})  # fmt: skip
+    asked = given(
+        {
+            "kind": kind,
+            "scale_vec": scale_vec,
+            "cta_group": cta_group,
+            "sparse": "1" * sparse,
+            "m": m,
+            "n": n,
+            "tile_k": tile_k,
+            "column": column,
+            "shared": shared,
+            "side": side,
+            "row": row,
+            "factor": factor,
+        }
+    )
     told = facts.scale_facts(asked)
     if as_json:
         return print_json(told)

@@ -199,9 +199,10 @@ def thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
 def code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
     """(title, text) of the code that makes it."""
     parts = [
-        ("CuTe, C++", code.cute_cpp(made)), ("CuTe DSL, Python", code.cute_python(made)),
+        ("CuTe, C++", code.cute_cpp(made)),
+        ("CuTe DSL, Python", code.cute_python(made)),
         ("Lanescope, Python", code.lanescope_python(made, atom)),
-    ]  # fmt: skip
+    ]
     return [(title, text) for title, text in parts if text]
 
 
@@ -217,8 +218,13 @@ def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
     """(text, address) of where people go from here."""
     out = [(f"The instruction {named(made.atom.instruction)}", links.path_of(made.atom.instruction))]
     n = made.tile[1]
-    chained = {"first": chosen.atom, "second": code.atom_name(made).replace("_SS", "_RS"),
-               "atom_layout": chosen.atom_layout, "tile": "x".join(map(str, made.tile)), "width": str(n)}  # fmt: skip
+    chained = {
+        "first": chosen.atom,
+        "second": code.atom_name(made).replace("_SS", "_RS"),
+        "atom_layout": chosen.atom_layout,
+        "tile": "x".join(map(str, made.tile)),
+        "width": str(n),
+    }
     if made.atoms[2] == 1:
         out.append(("C as the next A", "/tiles/mma/chain?" + urlencode(chained, safe="(),:")))
     if filled := _filled(made, chosen):
@@ -233,11 +239,17 @@ def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
 def _filled(made: TiledMMA, chosen: BenchState) -> str:
     """The page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" where it does not load this operand."""
     fields = {
-        **tiled_copy_page.EMPTY, "atom": tiled_copy_page.LDSM, "tile": f"{made.tile[0]}x{made.tile[2]}",
-        "mma": chosen.atom, "element_bits": str(made.a.element_bits), "atom_layout": chosen.atom_layout,
-        "permutation": chosen.permutation, "stored": "rows", "swizzle": "128B",
+        **tiled_copy_page.EMPTY,
+        "atom": tiled_copy_page.LDSM,
+        "tile": f"{made.tile[0]}x{made.tile[2]}",
+        "mma": chosen.atom,
+        "element_bits": str(made.a.element_bits),
+        "atom_layout": chosen.atom_layout,
+        "permutation": chosen.permutation,
+        "stored": "rows",
+        "swizzle": "128B",
         "pitch_bytes": str(max(128, made.tile[2] * made.a.element_bits // 8)),
-    }  # fmt: skip
+    }
     try:
         tiled_copy_facts.sides(tiled_copy_facts.copy_of(tiled_copy_page.body(fields)), tiled_copy_page.body(fields))
     except LayoutError:
@@ -279,14 +291,19 @@ def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[s
         "holder": "R",
         "panels": [
             {
-                "name": name, "title": name.upper(), "rows": whole[DIMS[name][0]], "cols": whole[DIMS[name][1]],
-                "dims": DIMS[name], "warp_edges": edges[DIMS[name][0]], "col_edges": edges[DIMS[name][1]],
+                "name": name,
+                "title": name.upper(),
+                "rows": whole[DIMS[name][0]],
+                "cols": whole[DIMS[name][1]],
+                "dims": DIMS[name],
+                "warp_edges": edges[DIMS[name][0]],
+                "col_edges": edges[DIMS[name][1]],
                 "lines_from": 9,
             }
             for name in SIDES
         ],
         "operands": {name: _data(made, made.operand(name)) for name in SIDES},
-    }  # fmt: skip
+    }
 
 
 def _data(made: TiledMMA, op: TileOperand) -> TileData:
@@ -297,24 +314,37 @@ def _data(made: TiledMMA, op: TileOperand) -> TileData:
     size = own.element.bits
     names = shades.of_operand(made, op)
     return TileData(
-        name=op.name, title=op.name.upper(), element_type=own.element.name, rows=op.row_count, cols=op.col_count,
-        copies=op.copies, held_by=op.thread_ids.tolist(), team=WARPGROUP if op.shared else 1,
-        first=cells[:, 0].tolist(), steps=(cells[0] - cells[0, 0]).tolist(), period=op.modes[0], shared=op.shared,
+        name=op.name,
+        title=op.name.upper(),
+        element_type=own.element.name,
+        rows=op.row_count,
+        cols=op.col_count,
+        copies=op.copies,
+        held_by=op.thread_ids.tolist(),
+        team=WARPGROUP if op.shared else 1,
+        first=cells[:, 0].tolist(),
+        steps=(cells[0] - cells[0, 0]).tolist(),
+        period=op.modes[0],
+        shared=op.shared,
         registers=0 if op.shared else own.registers,
         register=tuple(own.register_of(value)[0] for value in each),
         bits=tuple(f"[{bit + size - 1}:{bit}]" for bit in bits),
         spoken_bits=tuple(f"bits {bit} to {bit + size - 1}" for bit in bits),
-        digits=(), categories={name: _shade(shade) for name, shade in names.items()},
+        digits=(),
+        categories={name: _shade(shade) for name, shade in names.items()},
         repeats={dim: {"step": names[dim].step, "count": names[dim].count} for dim in "kmn" if names[dim].step},
         extra={},
-    )  # fmt: skip
+    )
 
 
 def _shade(shade: Shade) -> ShadeData:
     return ShadeData(
-        of=shade.of, step=shade.step, count=shade.count, numbers=None if shade.numbers is None else (),
+        of=shade.of,
+        step=shade.step,
+        count=shade.count,
+        numbers=None if shade.numbers is None else (),
         wheel=palette.wheel(shade.count),
-    )  # fmt: skip
+    )
 
 
 def base(asked: Mapping[str, str]) -> BenchState:

@@ -18,25 +18,38 @@ from lanescope.render.view import LEFT, TOP, Figure, Panel
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 PATH = "/tiles/mma/chain"
-FIELDS = {"first": "SM80_16x8x16_F32F16F16F32_TN", "second": "", "atom_layout": "(4,1,1)", "tile": "64x128x64",
-          "width": "64"}  # fmt: skip
+FIELDS = {
+    "first": "SM80_16x8x16_F32F16F16F32_TN",
+    "second": "",
+    "atom_layout": "(4,1,1)",
+    "tile": "64x128x64",
+    "width": "64",
+}
 PRESETS = {
     "FlashAttention-2, head dimension 64": FIELDS,
     "FlashAttention-2, 128 rows": {**FIELDS, "tile": "128x128x64"},
     "FlashAttention-3, bf16": {
-        "first": "SM90_64x128x16_F32BF16BF16_SS", "second": "SM90_64x128x16_F32BF16BF16_RS", "atom_layout": "(2,1,1)",
-        "tile": "128x128x128", "width": "128",
+        "first": "SM90_64x128x16_F32BF16BF16_SS",
+        "second": "SM90_64x128x16_F32BF16BF16_RS",
+        "atom_layout": "(2,1,1)",
+        "tile": "128x128x128",
+        "width": "128",
     },
     "FlashAttention-3, fp8": {
-        "first": "SM90_64x128x32_F32E4M3E4M3_SS_TN", "second": "SM90_64x128x32_F32E4M3E4M3_RS_TN",
-        "atom_layout": "(2,1,1)", "tile": "128x128x128", "width": "128",
+        "first": "SM90_64x128x32_F32E4M3E4M3_SS_TN",
+        "second": "SM90_64x128x32_F32E4M3E4M3_RS_TN",
+        "atom_layout": "(2,1,1)",
+        "tile": "128x128x128",
+        "width": "128",
     },
     "Warps along N": {**FIELDS, "atom_layout": "(2,2,1)"},
-}  # fmt: skip
+}
 TITLES = {
-    "same": "C is A: the same registers", "reordered": "C is A after renaming registers",
-    "in_warp": "Lanes of a warp exchange elements", "across_warps": "Elements cross warps",
-}  # fmt: skip
+    "same": "C is A: the same registers",
+    "reordered": "C is A after renaming registers",
+    "in_warp": "Lanes of a warp exchange elements",
+    "across_warps": "Elements cross warps",
+}
 ROWS, COLUMNS = 16, 16  # of the picture
 LISTED = 32  # values of the table
 
@@ -63,11 +76,15 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
         "found": found,
         "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
         "good": found.verdict in ("same", "reordered"),
-        "svg": picture(first, second), "moves": moves(first, second, found),
-        "k_order": ", ".join(map(str, (found.k_order or [])[:LISTED])), "listed": LISTED,
-        "code": code(found, second), "first": first, "second": second,
+        "svg": picture(first, second),
+        "moves": moves(first, second, found),
+        "k_order": ", ".join(map(str, (found.k_order or [])[:LISTED])),
+        "listed": LISTED,
+        "code": code(found, second),
+        "first": first,
+        "second": second,
         "benches": [address_of_bench(given[name]) for name in ("first", "second")],
-    }  # fmt: skip
+    }
 
 
 def inline(query: Mapping[str, str]) -> str:
@@ -98,8 +115,9 @@ def moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[
     for value in range(min(a.values, LISTED)):
         row, col = int(a.rows[0, value]), int(a.cols[0, value])
         thread, at = int(held.thread[row, col]), int(held.value[row, col])
-        rows.append((f"A{value}", f"({row},{col})", "the same" if thread == a.thread_ids[0] else f"thread {thread}",
-                     f"C{at}"))  # fmt: skip
+        rows.append(
+            (f"A{value}", f"({row},{col})", "the same" if thread == a.thread_ids[0] else f"thread {thread}", f"C{at}")
+        )
     return rows
 
 
@@ -135,9 +153,10 @@ def picture(first: TiledMMA, second: TiledMMA) -> str:
     )
     figure = Figure(right + wide * width + 8, TOP + high * 17.0 + 8, panels)
     said = {
-        "right": "the same thread and value", "reordered": "the same thread, another value",
+        "right": "the same thread and value",
+        "reordered": "the same thread, another value",
         "moved": "another thread holds it",
-    }  # fmt: skip
+    }
     drawing = svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
     words = {STATUSES[n].name: said[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
     return drawing + status_legend(status[:high, :wide], None, words)

@@ -67,8 +67,7 @@ def _kept(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
     """Which elements one of these threads holds, a warpgroup's operand in shared memory by any of its threads."""
     ids = op.thread_ids.tolist()
     ends = [*ids[1:], ids[-1] + (shades.WARPGROUP if op.shared else 1)]
-    teams = [any(t in shown for t in range(a, b)) if op.shared else a in shown
-             for a, b in zip(ids, ends, strict=True)]  # fmt: skip
+    teams = [any(t in shown for t in range(a, b)) if op.shared else a in shown for a, b in zip(ids, ends, strict=True)]
     rows = np.array(teams)
     out = np.zeros((op.row_count, op.col_count), dtype=np.bool_)
     out[op.rows[rows], op.cols[rows]] = True
@@ -95,9 +94,13 @@ def texts(made: TiledMMA, op: TileOperand, held: Cells, label: str, rows: range,
         for col in cols if not op.shared else ():
             value = int(held.value[row, col])
             line[col] = LABELS[label].format(
-                thread=held.thread[row, col], more=more, values=value, row=row, col=col,
+                thread=held.thread[row, col],
+                more=more,
+                values=value,
+                row=row,
+                col=col,
                 registers=number[value] if number else "",
-            )  # fmt: skip
+            )
         out[row] = line
     return out
 

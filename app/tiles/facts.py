@@ -223,16 +223,24 @@ def notes(made: TiledMMA) -> list[str]:
 class ChainedFacts:
     """Whether C of one TiledMMA is A of the next in registers."""
 
-    verdict: Annotated[Literal["same", "reordered", "in_warp", "across_warps"], Says(
-        "same: value for value; reordered: in the same thread in another order; in_warp: lanes of a warp exchange"
-        " elements; across_warps: through shared memory.")]  # fmt: skip
+    verdict: Annotated[
+        Literal["same", "reordered", "in_warp", "across_warps"],
+        Says(
+            "same: value for value; reordered: in the same thread in another order; in_warp: lanes of a warp exchange"
+            " elements; across_warps: through shared memory."
+        ),
+    ]
     elements: int
     stay: Annotated[int, Says("Elements that are already in the thread that needs them.")]
     in_warp: Annotated[int, Says("Elements that are already in the warp that needs them.")]
     order: Annotated[list[int] | None, Says("[value of A]: the value of C that becomes it, the same for all threads.")]
-    k_order: Annotated[list[int] | None, Says(
-        "[k]: the column of C that may take the place of column k of A, so that nothing leaves its thread; the rows of"
-        " B follow.")]  # fmt: skip
+    k_order: Annotated[
+        list[int] | None,
+        Says(
+            "[k]: the column of C that may take the place of column k of A, so that nothing leaves its thread; the rows"
+            " of B follow."
+        ),
+    ]
     message: str
 
 

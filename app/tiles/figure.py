@@ -48,8 +48,12 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
     found = facts.mma_of(forms.mma_body(asked))
     chosen, notices = state.read(found, bench.base(asked), query)
     if notices:
-        raise LayoutError("bad_option", notices[0].replace(" Shown with the default instead.", ""),
-                          "The page /tiles/mma offers what is legal.", notices[0].split(" ")[0])  # fmt: skip
+        raise LayoutError(
+            "bad_option",
+            notices[0].replace(" Shown with the default instead.", ""),
+            "The page /tiles/mma offers what is legal.",
+            notices[0].split(" ")[0],
+        )
     if form == "json":
         return dumps(facts.mma_facts(found)), FORMS[form]
     ops = [found.operand(query["operand"])] if query.get("operand") else [found.a, found.b, found.c]
@@ -68,9 +72,13 @@ def _spans(found: TiledMMA, op: TileOperand, chosen: BenchState) -> tuple[range,
 
 
 def picture(
-    found: TiledMMA, ops: list[TileOperand], chosen: BenchState, theme: Palette | None, title: str = "",
+    found: TiledMMA,
+    ops: list[TileOperand],
+    chosen: BenchState,
+    theme: Palette | None,
+    title: str = "",
     legend: bool = False,
-) -> str:  # fmt: skip
+) -> str:
     """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
     spans = {op.name: _spans(found, op, chosen) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
@@ -131,8 +139,20 @@ def _panel(
     if texts:
         texts = [row or [""] * op.col_count for row in texts]
     rows, cols = spans
-    return Panel(op.name, drawn.title, len(rows), len(cols), *place, *cell, None, category, texts, rows.start,
-                 cols.start, of=drawn.of)  # fmt: skip
+    return Panel(
+        op.name,
+        drawn.title,
+        len(rows),
+        len(cols),
+        *place,
+        *cell,
+        None,
+        category,
+        texts,
+        rows.start,
+        cols.start,
+        of=drawn.of,
+    )
 
 
 def _csv(found: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:

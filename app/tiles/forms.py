@@ -12,12 +12,21 @@ from lanescope.errors import LayoutError
 
 # The fields of a request → those of the forms that are called otherwise.
 FIELDS = {
-    "tiled_mma.atom": "mma", "storage": "stored",
-    "storage.mn": "tile", "storage.k": "tile", "first.atom": "first", "second.atom": "second", "first.tile": "tile",
+    "tiled_mma.atom": "mma",
+    "storage": "stored",
+    "storage.mn": "tile",
+    "storage.k": "tile",
+    "first.atom": "first",
+    "second.atom": "second",
+    "first.tile": "tile",
     "second.tile": "width",
-} | {f"{side}.{path}": f"{side}_{name}" for side in "ab" for path, name in LOOP_FIELDS.items()}  # fmt: skip
-MMA = {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,16)",
-       "tile": "64x64x32"}  # fmt: skip
+} | {f"{side}.{path}": f"{side}_{name}" for side in "ab" for path, name in LOOP_FIELDS.items()}
+MMA = {
+    "atom": "SM80_16x8x16_F32F16F16F32_TN",
+    "atom_layout": "(2,2,1)",
+    "permutation": "(32,32,16)",
+    "tile": "64x64x32",
+}
 
 
 UMMA = dict.fromkeys(umma_facts.UMMA, "")  # beside MMA's, of a tcgen05.mma

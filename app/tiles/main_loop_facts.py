@@ -148,23 +148,43 @@ def loop_banks(given: Json) -> LoopBanks:
     paid, least = sum(row.wavefronts for row in rows), sum(row.ideal for row in rows)
     faults = [f"{name}: {found.fault}" for name, found in feeds.items() if found.fault]
     return LoopBanks(
-        wavefronts=paid, ideal=least, free=paid == least and not faults, accesses=rows,
-        swizzle={name: _swizzle(found) for name, found in feeds.items()}, faults=faults,
-    )  # fmt: skip
+        wavefronts=paid,
+        ideal=least,
+        free=paid == least and not faults,
+        accesses=rows,
+        swizzle={name: _swizzle(found) for name, found in feeds.items()},
+        faults=faults,
+    )
 
 
 def _accesses(found: Feed) -> list[LoopAccess]:
     out = []
     if store := found.store:
-        out.append(LoopAccess(
-            operand=found.operand, stage="store", access=store.access, warp=None, step=None,
-            accesses=sum(store.repeats), wavefronts=store.wavefronts, ideal=store.ideal,
-        ))  # fmt: skip
+        out.append(
+            LoopAccess(
+                operand=found.operand,
+                stage="store",
+                access=store.access,
+                warp=None,
+                step=None,
+                accesses=sum(store.repeats),
+                wavefronts=store.wavefronts,
+                ideal=store.ideal,
+            )
+        )
     return out + [
-        LoopAccess(operand=found.operand, stage="load", access=found.access, warp=step.warp, step=step.step,
-                   accesses=step.loads, wavefronts=step.wavefronts, ideal=step.ideal)
+        LoopAccess(
+            operand=found.operand,
+            stage="load",
+            access=found.access,
+            warp=step.warp,
+            step=step.step,
+            accesses=step.loads,
+            wavefronts=step.wavefronts,
+            ideal=step.ideal,
+        )
         for step in found.steps
-    ]  # fmt: skip
+    ]
 
 
 def _asked(given: Json) -> tuple[TiledMMA, dict[str, Feed]]:
@@ -182,8 +202,12 @@ def _asked(given: Json) -> tuple[TiledMMA, dict[str, Feed]]:
         except LayoutError as error:
             raise error.at(f"{name}.{error.field}".strip(".")) from None
     if asked(given, "k", None) is not None and number(given["k"], "k", 1, MOST_K) % mma.tile[2]:
-        raise LayoutError("bad_tile", f"k = {given['k']} is not a multiple of the tile's K = {mma.tile[2]}.",
-                          f"Multiples of {mma.tile[2]}.", "k")  # fmt: skip
+        raise LayoutError(
+            "bad_tile",
+            f"k = {given['k']} is not a multiple of the tile's K = {mma.tile[2]}.",
+            f"Multiples of {mma.tile[2]}.",
+            "k",
+        )
     return mma, feeds
 
 
@@ -212,15 +236,20 @@ def _whole(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
     whole, each = number(given, "k", 1, MOST_K), mma.tile[2]
     tiles, (m, n, k) = whole // each, mma.steps
     rows = [
-        WholeStage(operand=one.operand, stage=one.stage, units=one.units, count=one.count * tiles,
-                   ideal=one.ideal * tiles)
+        WholeStage(
+            operand=one.operand, stage=one.stage, units=one.units, count=one.count * tiles, ideal=one.ideal * tiles
+        )
         for one in stages
-    ]  # fmt: skip
+    ]
     paid = [row for row in rows if row.units == "wavefronts"]
     return WholeLoop(
-        k=whole, tiles=tiles, stages=rows, wavefronts=sum(row.count for row in paid),
-        ideal=sum(row.ideal for row in paid), mma=m * n * k * tiles,
-    )  # fmt: skip
+        k=whole,
+        tiles=tiles,
+        stages=rows,
+        wavefronts=sum(row.count for row in paid),
+        ideal=sum(row.ideal for row in paid),
+        mma=m * n * k * tiles,
+    )
 
 
 def _feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> Feed:
@@ -242,8 +271,7 @@ def _feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> Feed:
         raise LayoutError("bad_storage", "storage is missing.", STORAGE_HINT, "storage")
     across = None if asked(side, "global", None) is None else read_layout(text(side["global"], "global"), "global")
     load = text(asked(side, "load", "ldmatrix.m8n8.x4.shared.b16"), "load")
-    return feed(mma, name, where, load, store=store, layout=across,
-                read=_storage(side, "loaded_from", op.element_bits))  # fmt: skip
+    return feed(mma, name, where, load, store=store, layout=across, read=_storage(side, "loaded_from", op.element_bits))
 
 
 def _storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | None:
@@ -292,11 +320,21 @@ def _step(step: Step) -> LoopStep:
     wrong = None
     if first:
         wrong = WrongElement(
-            thread=first.thread, value=first.value, row=first.row, k=first.k,
+            thread=first.thread,
+            value=first.value,
+            row=first.row,
+            k=first.k,
             reads=list(first.reads) if first.reads else None,
-        )  # fmt: skip
-    return LoopStep(warp=step.warp, step=step.step, loads=step.loads, wavefronts=step.wavefronts, ideal=step.ideal,
-                    wrong=step.wrong, first_wrong=wrong)  # fmt: skip
+        )
+    return LoopStep(
+        warp=step.warp,
+        step=step.step,
+        loads=step.loads,
+        wavefronts=step.wavefronts,
+        ideal=step.ideal,
+        wrong=step.wrong,
+        first_wrong=wrong,
+    )
 
 
 def _notes(mma: TiledMMA, feeds: Mapping[str, Feed]) -> list[str]:

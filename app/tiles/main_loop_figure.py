@@ -63,8 +63,16 @@ def picture(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
         x += max(panels[-1].width, 6.9 * len(panels[-1].title)) + GAP + LEFT
     said = f"Main loop: {main_loop_page.said(found)}"
     wide = max(len(text) for _, text in lines) * 7.4 + 24
-    return paper.drawing(tuple(panels), theme, title=title, said=said, legend=[], labelled=True, extra="".join(extra),
-                         least=(wide, y + 10))  # fmt: skip
+    return paper.drawing(
+        tuple(panels),
+        theme,
+        title=title,
+        said=said,
+        legend=[],
+        labelled=True,
+        extra="".join(extra),
+        least=(wide, y + 10),
+    )
 
 
 def _operands(found: LoopFacts) -> list[tuple[str, LoopOperand]]:
@@ -81,9 +89,18 @@ def _panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[float, fl
     status = np.array([[WRONG if _bad(step) else RIGHT for step in row] for row in rows], dtype=np.int32)
     texts = [[_cell(step) for step in row] for row in rows]
     return Panel(
-        name.lower(), f"{name}: {TITLE}", len(rows), len(rows[0]), *place, WIDE, HIGH, None, texts=texts, status=status,
+        name.lower(),
+        f"{name}: {TITLE}",
+        len(rows),
+        len(rows[0]),
+        *place,
+        WIDE,
+        HIGH,
+        None,
+        texts=texts,
+        status=status,
         row_names=tuple(f"w{warp}" for warp in range(len(rows))),
-    )  # fmt: skip
+    )
 
 
 def _bad(step: LoopStep) -> bool:
@@ -101,9 +118,7 @@ def _csv(found: LoopFacts) -> str:
     """What every warp pays in every K iteration: one a line."""
     lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
     for name, one in _operands(found):
-        lines += [
-            f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps
-        ]  # fmt: skip
+        lines += [f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps]
     return "\n".join(lines) + "\n"
 
 

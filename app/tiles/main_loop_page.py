@@ -19,8 +19,18 @@ from lanescope.tiles.mma import TiledMMA
 
 PATH = "/tiles/loop"
 N_LOAD, T_LOAD = "SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"
-SIDE = {"copy": "cp.async", "bits": "128", "thr": "(16,8):(8,1)", "val": "(1,8)", "major": "K", "pitch": "128",
-        "swizzle": "128B", "load": N_LOAD, "read": "", "global": ""}  # fmt: skip
+SIDE = {
+    "copy": "cp.async",
+    "bits": "128",
+    "thr": "(16,8):(8,1)",
+    "val": "(1,8)",
+    "major": "K",
+    "pitch": "128",
+    "swizzle": "128B",
+    "load": N_LOAD,
+    "read": "",
+    "global": "",
+}
 NONE = {**dict.fromkeys(SIDE, ""), "major": "K", "swizzle": "none"}
 
 
@@ -28,8 +38,12 @@ def _fields(mma: Mapping[str, str], a: Mapping[str, str], b: Mapping[str, str]) 
     return {**mma, **{f"a_{k}": v for k, v in a.items()}, **{f"b_{k}": v for k, v in b.items()}}
 
 
-_SM80 = {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,16)",
-         "tile": "128x128x64"}  # fmt: skip
+_SM80 = {
+    "atom": "SM80_16x8x16_F32F16F16F32_TN",
+    "atom_layout": "(2,2,1)",
+    "permutation": "(32,32,16)",
+    "tile": "128x128x64",
+}
 _ALONG_N = {**SIDE, "thr": "(8,16):(1,8)", "val": "(8,1)", "major": "MN", "load": T_LOAD}
 FIELDS = _fields(_SM80, SIDE, SIDE)
 EMPTY = _fields(dict.fromkeys(_SM80, ""), NONE, NONE)
@@ -41,12 +55,16 @@ PRESETS = {
     "V loaded without .trans": _fields(_PV, SIDE, {**_ALONG_N, "load": N_LOAD}),
     "Stored with the 128B swizzle, read as plain rows": _fields(_SM80, SIDE, {**SIDE, "read": "none"}),
     "8-bit integers": _fields(
-        {"atom": "SM80_16x8x32_S32S8S8S32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,32)",
-         "tile": "128x128x64"},
+        {
+            "atom": "SM80_16x8x32_S32S8S8S32_TN",
+            "atom_layout": "(2,2,1)",
+            "permutation": "(32,32,32)",
+            "tile": "128x128x64",
+        },
         {**SIDE, "thr": "(32,4):(4,1)", "val": "(1,16)", "pitch": "64", "swizzle": "64B"},
         {**SIDE, "thr": "(32,4):(4,1)", "val": "(1,16)", "pitch": "64", "swizzle": "64B"},
     ),
-}  # fmt: skip
+}
 STAGES = {"global": "global memory", "store": "→ shared memory", "load": "→ registers"}
 
 
@@ -90,13 +108,20 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
     pages = {f"{side}.{stage}": copy_page(asked, side, stage) for side in "ab" for stage in ("store", "load")}
     return {
-        "found": found, "made": made, "feeds": feeds, "said": said(found), "stages": STAGES,
+        "found": found,
+        "made": made,
+        "feeds": feeds,
+        "said": said(found),
+        "stages": STAGES,
         "tables": [(name, one, table(one)) for name, one in feeds if one.steps],
         "causes": [cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
         "pictures": paper.links(PATH, address(asked).partition("?")[2]),
-        "copies": pages, "moved": moved(pages), "swatches": swatches(made, BenchState()),
-        "bench": bench(made, asked), "opcode": named(made.atom.instruction),
-    }  # fmt: skip
+        "copies": pages,
+        "moved": moved(pages),
+        "swatches": swatches(made, BenchState()),
+        "bench": bench(made, asked),
+        "opcode": named(made.atom.instruction),
+    }
 
 
 def said(found: LoopFacts) -> str:
@@ -173,11 +198,23 @@ def copy_page(asked: Mapping[str, str], side: str, stage: str) -> str:
         "element_bits": str(made.operand(side).element_bits),
     }
     if stage == "store":
-        out |= {"atom": own["copy"], "bits": own["bits"], "thr_layout": own["thr"], "val_layout": own["val"],
-                "global": own["global"], "swizzle": own["swizzle"]}  # fmt: skip
+        out |= {
+            "atom": own["copy"],
+            "bits": own["bits"],
+            "thr_layout": own["thr"],
+            "val_layout": own["val"],
+            "global": own["global"],
+            "swizzle": own["swizzle"],
+        }
     else:
-        out |= {"atom": own["load"], "mma": asked["atom"], "atom_layout": asked["atom_layout"], "operand": side,
-                "permutation": asked["permutation"], "swizzle": own["read"] or own["swizzle"]}  # fmt: skip
+        out |= {
+            "atom": own["load"],
+            "mma": asked["atom"],
+            "atom_layout": asked["atom_layout"],
+            "operand": side,
+            "permutation": asked["permutation"],
+            "swizzle": own["read"] or own["swizzle"],
+        }
     try:
         tiled_copy_facts.sides(tiled_copy_facts.copy_of(tiled_copy_page.body(out)), tiled_copy_page.body(out))
     except LayoutError:  # the loop says why an access faults

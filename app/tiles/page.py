@@ -63,10 +63,16 @@ def copy_page(request: Request) -> Response:
     query = request.query_params
     asked = tiled_copy_page.asked_of(query)
     context: dict[str, Any] = {
-        "given": asked, "error": None, "at": "", "found": None, "held": None, "presets": tiled_copy_page.presets(asked),
-        "is_tma": is_tma(asked["atom"]), "stored": tiled_copy_page.STORED,
+        "given": asked,
+        "error": None,
+        "at": "",
+        "found": None,
+        "held": None,
+        "presets": tiled_copy_page.presets(asked),
+        "is_tma": is_tma(asked["atom"]),
+        "stored": tiled_copy_page.STORED,
         "modes": [(mode.name, mode.name) for mode in MODES],
-    }  # fmt: skip
+    }
     code = 200
     try:
         context |= tiled_copy_page.context(asked, query)
@@ -81,9 +87,13 @@ def loop_page(request: Request) -> Response:
     """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
     asked = main_loop_page.asked_of(request.query_params)
     context: dict[str, Any] = {
-        "given": asked, "error": None, "at": "", "found": None, "presets": main_loop_page.presets(asked),
+        "given": asked,
+        "error": None,
+        "at": "",
+        "found": None,
+        "presets": main_loop_page.presets(asked),
         "modes": [(mode.name, mode.name) for mode in MODES],
-    }  # fmt: skip
+    }
     code = 200
     try:
         context |= main_loop_page.context(asked)

@@ -21,8 +21,25 @@ from lanescope.tiles.making import OPERANDS
 from lanescope.tiles.memory import Sectors, SharedSide
 from lanescope.tiles.mma import TiledMMA
 
-COPY_FIELDS = ("atom", "bits", "element_bits", "thr_layout", "val_layout", "tiled_mma", "operand", "layout_tv",
-               "tiler_mn", "like", "side", "tile", "storage", "major", "shared", "global", "multicast")  # fmt: skip
+COPY_FIELDS = (
+    "atom",
+    "bits",
+    "element_bits",
+    "thr_layout",
+    "val_layout",
+    "tiled_mma",
+    "operand",
+    "layout_tv",
+    "tiler_mn",
+    "like",
+    "side",
+    "tile",
+    "storage",
+    "major",
+    "shared",
+    "global",
+    "multicast",
+)
 MADE_OF = ("layout_tv", "like", "tiled_mma", "thr_layout", "val_layout")  # one of them; the last two go together
 
 
@@ -162,10 +179,14 @@ def tma_of(given: Mapping[str, Any]) -> TmaCopy:
         why = "missing" if tile is None else shown(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     return tma_copy(
-        text(given["atom"], "atom"), tile=tile, where=where, element_bits=element, major=major,
+        text(given["atom"], "atom"),
+        tile=tile,
+        where=where,
+        element_bits=element,
+        major=major,
         multicast=asked(given, "multicast", 1),
         layout=None if across is None else read_layout(text(across, "global"), "global"),
-    )  # fmt: skip
+    )
 
 
 def tma_notes(made: TmaCopy) -> list[str]:
@@ -206,9 +227,11 @@ def copy_of(given: Mapping[str, Any]) -> TiledCopy:
     named = [name for name in MADE_OF if asked(given, name, None) is not None]
     if len(set(named) - {"val_layout"}) > 1 or (len(named) > 1 and "thr_layout" not in named):
         raise LayoutError(
-            "bad_layout", f"Both {named[0]} and {named[1]} are given.",
-            "Two layouts, a TiledMMA's operand, layout_tv over tiler_mn, or another TiledCopy.", named[1],
-        )  # fmt: skip
+            "bad_layout",
+            f"Both {named[0]} and {named[1]} are given.",
+            "Two layouts, a TiledMMA's operand, layout_tv over tiler_mn, or another TiledCopy.",
+            named[1],
+        )
     tile = given.get("tile")
     if not isinstance(tile, list):
         why = "missing" if tile is None else shown(tile)

@@ -51,8 +51,16 @@ def copy_bench(made: TiledCopy, held: SharedSide | None) -> Bench:
         {name: said for name, said in row.items() if name != "bank" or held}
         for row in (COPY_COLOURS, COPY_LABELS, COPY_TEXTS)
     )
-    return Bench(PATH, "the TiledCopy", maps, colours=colours, labels=labels, texts=texts, letter="#",
-                 owner="{holder}, value {value}, access {register}")  # fmt: skip
+    return Bench(
+        PATH,
+        "the TiledCopy",
+        maps,
+        colours=colours,
+        labels=labels,
+        texts=texts,
+        letter="#",
+        owner="{holder}, value {value}, access {register}",
+    )
 
 
 def bytes_of(made: TiledCopy, held: SharedSide) -> Longs:
@@ -171,10 +179,19 @@ def _tile(made: TmaCopy) -> Held:
     wide, tall = made.box if made.inner == "K" else made.box[::-1]
     about = f"{rows} × {cols} · {made.boxes} box{'es' * (made.boxes != 1)} of {' × '.join(map(str, made.box))}"
     return Held(
-        "tile", "Tile", about, rows=rows, cols=cols, cell=_cells(chunk, np.arange(rows * cols).reshape(made.tile)),
-        element_bits=made.element_bits, shades={}, of_cells=own, group=_lines(made), told=told,
+        "tile",
+        "Tile",
+        about,
+        rows=rows,
+        cols=cols,
+        cell=_cells(chunk, np.arange(rows * cols).reshape(made.tile)),
+        element_bits=made.element_bits,
+        shades={},
+        of_cells=own,
+        group=_lines(made),
+        told=told,
         edges=(list(range(tall, rows, tall)), list(range(wide, cols, wide))),
-    )  # fmt: skip
+    )
 
 
 def _lines(made: TmaCopy) -> tuple[int, ...]:

@@ -23,55 +23,115 @@ from lanescope.tiles.memory import Sectors, SharedSide
 
 PATH = "/tiles/copy"
 FIELDS = {
-    "atom": "cp.async", "bits": "128", "element_bits": "16", "tile": "64x64", "thr_layout": "(16,8):(8,1)",
-    "val_layout": "(1,8)", "mma": "", "atom_layout": "", "permutation": "", "operand": "a", "stored": "rows",
-    "pitch_bytes": "128", "swizzle": "128B", "major": "K", "layout": "", "global": "(1024,1024):(1024,1)",
-    "layout_tv": "", "tiler_mn": "", "multicast": "",
-}  # fmt: skip
+    "atom": "cp.async",
+    "bits": "128",
+    "element_bits": "16",
+    "tile": "64x64",
+    "thr_layout": "(16,8):(8,1)",
+    "val_layout": "(1,8)",
+    "mma": "",
+    "atom_layout": "",
+    "permutation": "",
+    "operand": "a",
+    "stored": "rows",
+    "pitch_bytes": "128",
+    "swizzle": "128B",
+    "major": "K",
+    "layout": "",
+    "global": "(1024,1024):(1024,1)",
+    "layout_tv": "",
+    "tiler_mn": "",
+    "multicast": "",
+}
 EMPTY = {**dict.fromkeys(FIELDS, ""), "operand": "a", "stored": "none", "swizzle": "none", "major": "K"}
 BULK = {**EMPTY, "stored": "canonical", "swizzle": "128B"}
-STORED = {"none": "not said", "rows": "rows with a pitch", "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
-          "cute": "a CuTe layout"}  # fmt: skip
+STORED = {
+    "none": "not said",
+    "rows": "rows with a pitch",
+    "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
+    "cute": "a CuTe layout",
+}
 MOST_LISTED = 16  # boxes of a table
 LDSM = "SM75_U32x4_LDSM_N"
 _ROWS = {"stored": "rows", "pitch_bytes": "128", "swizzle": "128B", "major": "K"}
 _LOAD = {
-    **EMPTY, "atom": LDSM, "tile": "64x64", "mma": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)",
-    "permutation": "(32,32,16)", **_ROWS,
-}  # fmt: skip
+    **EMPTY,
+    "atom": LDSM,
+    "tile": "64x64",
+    "mma": "SM80_16x8x16_F32F16F16F32_TN",
+    "atom_layout": "(2,2,1)",
+    "permutation": "(32,32,16)",
+    **_ROWS,
+}
 PRESETS = {
     "cp.async, 16 bytes a thread (FlashAttention-2)": FIELDS,
     "ldmatrix.x4 of A, 128B swizzle": _LOAD,
     "ldmatrix.x4 of A, rows without a swizzle": {**_LOAD, "swizzle": "none"},
     "ldmatrix.x4.trans of B, N-major": {
-        **_LOAD, "atom": "SM75_U16x8_LDSM_T", "operand": "b", "major": "MN",
+        **_LOAD,
+        "atom": "SM75_U16x8_LDSM_T",
+        "operand": "b",
+        "major": "MN",
     },
     "4 bytes a thread, rows padded to 80 bytes": {
-        **EMPTY, "atom": "universal", "bits": "32", "element_bits": "16", "tile": "64x32",
-        "thr_layout": "(8,16):(16,1)", "val_layout": "(1,2)", **_ROWS, "pitch_bytes": "80", "swizzle": "none",
+        **EMPTY,
+        "atom": "universal",
+        "bits": "32",
+        "element_bits": "16",
+        "tile": "64x32",
+        "thr_layout": "(8,16):(16,1)",
+        "val_layout": "(1,2)",
+        **_ROWS,
+        "pitch_bytes": "80",
+        "swizzle": "none",
         "global": "(1024,1024):(1024,1)",
     },
     "Transposed reads of global memory": {
-        **EMPTY, "atom": "universal", "bits": "16", "element_bits": "16", "tile": "64x64",
-        "thr_layout": "(32,4):(1,32)", "val_layout": "(1,1)", **_ROWS, "swizzle": "none",
+        **EMPTY,
+        "atom": "universal",
+        "bits": "16",
+        "element_bits": "16",
+        "tile": "64x64",
+        "thr_layout": "(32,4):(1,32)",
+        "val_layout": "(1,1)",
+        **_ROWS,
+        "swizzle": "none",
         "global": "(1024,1024):(1024,1)",
     },
     "TMA load, two boxes of 128B swizzle": {
-        **BULK, "atom": "SM90_TMA_LOAD", "element_bits": "16", "tile": "64x128", "global": "(4096,4096):(4096,1)",
+        **BULK,
+        "atom": "SM90_TMA_LOAD",
+        "element_bits": "16",
+        "tile": "64x128",
+        "global": "(4096,4096):(4096,1)",
     },
     "TMA load, multicast to 2 CTAs": {
-        **BULK, "atom": "SM90_TMA_LOAD_MULTICAST", "element_bits": "16", "tile": "128x64",
-        "global": "(4096,4096):(4096,1)", "multicast": "2",
+        **BULK,
+        "atom": "SM90_TMA_LOAD_MULTICAST",
+        "element_bits": "16",
+        "tile": "128x64",
+        "global": "(4096,4096):(4096,1)",
+        "multicast": "2",
     },
     "TMA load of N-major B": {
-        **BULK, "atom": "SM90_TMA_LOAD", "element_bits": "16", "tile": "128x64", "major": "MN",
+        **BULK,
+        "atom": "SM90_TMA_LOAD",
+        "element_bits": "16",
+        "tile": "128x64",
+        "major": "MN",
         "global": "(4096,4096):(1,4096)",
     },
     "TMA store, rows padded to 144 bytes (refused)": {
-        **EMPTY, "atom": "SM90_TMA_STORE", "element_bits": "16", "tile": "64x64", **_ROWS, "pitch_bytes": "144",
-        "swizzle": "none", "global": "(4096,4096):(4096,1)",
+        **EMPTY,
+        "atom": "SM90_TMA_STORE",
+        "element_bits": "16",
+        "tile": "64x64",
+        **_ROWS,
+        "pitch_bytes": "144",
+        "swizzle": "none",
+        "global": "(4096,4096):(4096,1)",
     },
-}  # fmt: skip
+}
 
 
 def asked_of(query: Mapping[str, str]) -> dict[str, str]:
@@ -97,8 +157,12 @@ def body(asked: Mapping[str, str]) -> Json:
         named = {"atom": asked["mma"], "atom_layout": asked["atom_layout"], "permutation": asked["permutation"]}
         out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": asked["operand"]}
     if asked["stored"] == "rows":
-        out["storage"] = {"kind": "rows", "inner": asked["major"], "pitch_bytes": _whole(asked["pitch_bytes"]),
-                          "swizzle": asked["swizzle"]}  # fmt: skip
+        out["storage"] = {
+            "kind": "rows",
+            "inner": asked["major"],
+            "pitch_bytes": _whole(asked["pitch_bytes"]),
+            "swizzle": asked["swizzle"],
+        }
     elif asked["stored"] == "canonical":
         mn, k = [*map(_whole, out["tile"]), "", ""][:2]
         out["storage"] = {"kind": "canonical", "swizzle": asked["swizzle"], "mn": mn, "k": k}
@@ -133,10 +197,17 @@ def context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any
     made = tiled_copy_facts.copy_of(given)
     held, across = tiled_copy_facts.sides(made, given)
     return _shown(copy_bench(made, held), COPY_LOOK, asked, query) | {
-        "found": made, "held": held, "across": across, "name": made.atom.name, "covers": made.tiler,
-        "figures": figures(made, held, across), "banks": banks_svg([held.costs[0]]) if held else "",
-        "apply": _apply(held, asked), "code": _code(made, asked), "notes": tiled_copy_facts.copy_notes(made, given),
-    }  # fmt: skip
+        "found": made,
+        "held": held,
+        "across": across,
+        "name": made.atom.name,
+        "covers": made.tiler,
+        "figures": figures(made, held, across),
+        "banks": banks_svg([held.costs[0]]) if held else "",
+        "apply": _apply(held, asked),
+        "code": _code(made, asked),
+        "notes": tiled_copy_facts.copy_notes(made, given),
+    }
 
 
 def _shown(bench: Bench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
@@ -146,10 +217,11 @@ def _shown(bench: Bench, own: Mapping[str, str], asked: Mapping[str, str], query
     state = {**asked, **look}
     drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in ("pin", "sel")}
     return {
-        "notices": notices, "stage": stage.served(bench, look),
+        "notices": notices,
+        "stage": stage.served(bench, look),
         "pictures": paper.links(PATH, urlencode(drawn, safe="(),:")),
         "data": dumps(page_data(bench, state, defaults)).decode().replace("</", "<\\/"),
-    }  # fmt: skip
+    }
 
 
 def _tma(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dict[str, Any]:
@@ -163,11 +235,17 @@ def _tma(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dic
     where = read_layout(asked["global"], "global") if asked["global"] else None
     code = [bulkcode.tensor_map(made, where), bulkcode.issued(made)] if not made.rules else []
     return _shown(bench, tma_look(made), asked, query) | {
-        "found": made, "tma": made, "held": None, "name": made.atom, "covers": made.box,
-        "notes": tiled_copy_facts.tma_notes(made), "figures": _boxes(made), "code": "\n".join(code),
+        "found": made,
+        "tma": made,
+        "held": None,
+        "name": made.atom,
+        "covers": made.box,
+        "notes": tiled_copy_facts.tma_notes(made),
+        "figures": _boxes(made),
+        "code": "\n".join(code),
         "python": bulkcode.python(made, given["storage"], asked["major"]),
         "lands": bulkcode.starts(made)[:MOST_LISTED] if not made.rules else [],
-    }  # fmt: skip
+    }
 
 
 def _boxes(made: TmaCopy) -> list[tuple[str, str, str]]:

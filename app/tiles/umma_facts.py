@@ -97,9 +97,15 @@ def made_of(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: 
     """The TiledMMA of a request whose atom is one of tensor memory; LayoutError names the wrong field."""
     said = {name: _said(given, name) for name in UMMA}
     return tiled_umma(
-        text, atom_layout, permutation, tile, idesc=said["idesc"], a_from=said["a_from"],
-        swizzles=(said["swizzle_a"], said["swizzle_b"]), order=said["order"],
-    )  # fmt: skip
+        text,
+        atom_layout,
+        permutation,
+        tile,
+        idesc=said["idesc"],
+        a_from=said["a_from"],
+        swizzles=(said["swizzle_a"], said["swizzle_b"]),
+        order=said["order"],
+    )
 
 
 def plain(given: Mapping[str, Any]) -> None:
@@ -148,9 +154,16 @@ def umma_facts(made: TiledUmma) -> UmmaFacts:
 def _shared(one: Shared) -> SharedTile:
     tile = one.tile
     return SharedTile(
-        swizzle=tile.mode.name, major=tile.major, order=tile.order, element_bits=tile.element_bits, mn=tile.mn,
-        k=tile.k, base=tile.base, bytes=tile.bytes, layout=one.cute,
-    )  # fmt: skip
+        swizzle=tile.mode.name,
+        major=tile.major,
+        order=tile.order,
+        element_bits=tile.element_bits,
+        mn=tile.mn,
+        k=tile.k,
+        base=tile.base,
+        bytes=tile.bytes,
+        layout=one.cute,
+    )
 
 
 def _tensor(made: TiledUmma, name: str) -> TensorTile:
@@ -174,18 +187,26 @@ def address(one: Placed) -> str:
 
 def step(one: Step) -> UmmaStep:
     return UmmaStep(
-        m=one.m, n=one.n, k=one.k, a=str(one.a) if one.a else None, b=str(one.b) if one.b else None,
-        idesc=str(one.word), tensor={name: f"0x{at:08x}" for name, at in one.addresses.items()},
-    )  # fmt: skip
+        m=one.m,
+        n=one.n,
+        k=one.k,
+        a=str(one.a) if one.a else None,
+        b=str(one.b) if one.b else None,
+        idesc=str(one.word),
+        tensor={name: f"0x{at:08x}" for name, at in one.addresses.items()},
+    )
 
 
 def mma_query(made: TiledUmma) -> dict[str, str]:
     """The MMA as the pages of tensor memory are asked for it."""
     mma = made.umma.mma
     return {
-        "kind": mma.kind.name, "cta_group": str(mma.ctas), "ws": "1" if mma.form == "ws" else "0", "m": str(mma.m),
+        "kind": mma.kind.name,
+        "cta_group": str(mma.ctas),
+        "ws": "1" if mma.form == "ws" else "0",
+        "m": str(mma.m),
         "n": str(mma.n),
-    }  # fmt: skip
+    }
 
 
 def epilogue_page(made: TiledUmma) -> str | None:

@@ -132,15 +132,18 @@ def _matrix(
             if (c1 - c0) * across >= 6.3 * len(text) and (r1 - r0) * down >= 13 * len(texts)
         ]
     if lines := _lines(found, name, at, (across, down), size):
-        out.append(f'<path d="{lines}" fill="none" stroke="var(--cell-line)" stroke-width="0.8"'
-                   ' stroke-dasharray="4 3" opacity="0.55"/>')  # fmt: skip
+        out.append(
+            f'<path d="{lines}" fill="none" stroke="var(--cell-line)" stroke-width="0.8"'
+            ' stroke-dasharray="4 3" opacity="0.55"/>'
+        )
     lead = 30 if name == "b" else 17
     out += [
         _text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
         _text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
     ]
-    marks = sorted({edge for _, (r0, r1, c0, c1) in _shares(found, name) for edge in ((c0, c1) if name == "b" else
-                                                                                     (r0, r1))})  # fmt: skip
+    marks = sorted(
+        {edge for _, (r0, r1, c0, c1) in _shares(found, name) for edge in ((c0, c1) if name == "b" else (r0, r1))}
+    )
     if name == "b":
         words += [_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in marks]
     elif name == "a":
@@ -172,12 +175,14 @@ def _shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int,
     for cta in range(found.ctas):
         if name == "b":
             own = own_n // found.ctas
-            out += [(cta, (0, k, at * own_n + cta * own, at * own_n + (cta + 1) * own))
-                    for at in range(found.repeats[1])]  # fmt: skip
+            out += [
+                (cta, (0, k, at * own_n + cta * own, at * own_n + (cta + 1) * own)) for at in range(found.repeats[1])
+            ]
         else:
             own, cols = own_m // found.ctas, k if name == "a" else n
-            out += [(cta, (at * own_m + cta * own, at * own_m + (cta + 1) * own, 0, cols))
-                    for at in range(found.repeats[0])]  # fmt: skip
+            out += [
+                (cta, (at * own_m + cta * own, at * own_m + (cta + 1) * own, 0, cols)) for at in range(found.repeats[0])
+            ]
     return sorted(out, key=lambda one: one[1])
 
 
@@ -268,15 +273,32 @@ def _steps(form: str, found: TiledUmma) -> str:
     names = list(found.places)
     head = ["m", "n", "k", "a", "b", *names, "idesc"]
     lines = [
-        [str(one.m), str(one.n), str(one.k), str(one.a or ""), str(one.b or ""),
-         *(f"0x{one.addresses[name]:08x}" for name in names), str(one.word)]
+        [
+            str(one.m),
+            str(one.n),
+            str(one.k),
+            str(one.a or ""),
+            str(one.b or ""),
+            *(f"0x{one.addresses[name]:08x}" for name in names),
+            str(one.word),
+        ]
         for one in found.mmas
-    ]  # fmt: skip
+    ]
     if form == "csv":
         return "\n".join(",".join(line) for line in [head, *lines]) + "\n"
     if form == "md":
-        return "\n".join([f"### {said(found)}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head),
-                          *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"  # fmt: skip
+        return (
+            "\n".join(
+                [
+                    f"### {said(found)}",
+                    "",
+                    f"| {' | '.join(head)} |",
+                    "|" + "---|" * len(head),
+                    *(f"| {' | '.join(line)} |" for line in lines),
+                ]
+            )
+            + "\n"
+        )
     wide = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
     rows = [
         "  ".join(text.ljust(size) for text, size in zip(line, wide, strict=True)).rstrip() for line in [head, *lines]

@@ -44,18 +44,25 @@ def context(made: TiledUmma, asked: Mapping[str, str]) -> dict[str, Any]:
         "more": max(len(made.mmas) - SHOWN, 0),
         "tiles": [_tile(made, name) for name in made.shared],
         "places": [
-            {"name": NAMES[one.operand], "told": one, "first": one.addresses[0], "last": one.addresses[-1],
-             "count": len(one.addresses)} for one in told.tensor
+            {
+                "name": NAMES[one.operand],
+                "told": one,
+                "first": one.addresses[0],
+                "last": one.addresses[-1],
+                "count": len(one.addresses),
+            }
+            for one in told.tensor
         ],
         "notes": facts.notes(made),
-        "layouts": [(text.replace("LayoutTV_", "Layout") if "over" in text else text, value)
-                    for text, value in layouts_of(made)],
+        "layouts": [
+            (text.replace("LayoutTV_", "Layout") if "over" in text else text, value) for text, value in layouts_of(made)
+        ],
         "code": code(made, asked),
         "following": following(made, told),
         "swizzles": SWIZZLES,
         "orders": ORDERS,
         "by_ptx": not umma_code.name(atom) or asked["atom"].lstrip().startswith("tcgen05"),
-    }  # fmt: skip
+    }
 
 
 def verdict(made: TiledUmma) -> tuple[bool, str, str]:
@@ -84,15 +91,21 @@ def numbers(made: TiledUmma) -> list[tuple[str, str]]:
         (f"{m} × {n} × {k}", f"one MMA, {made.umma.bound.ptx}"),
         (str(made.ctas), "CTA issues it" if made.ctas == 1 else "CTAs issue it together: ThrID is 2"),
         (str(word), "instruction descriptor" + (" of the first MMA" if made.umma.factors else "")),
-        (f"{word.types['d']} += {word.types['a']} × {word.types['b']}",
-         f"A {made.umma.major('a')}-major, B {made.umma.major('b')}-major"),
-    ]  # fmt: skip
+        (
+            f"{word.types['d']} += {word.types['a']} × {word.types['b']}",
+            f"A {made.umma.major('a')}-major, B {made.umma.major('b')}-major",
+        ),
+    ]
 
 
 def descriptor_page(made: TiledUmma, operand: str, word: str) -> str:
     """The page of one matrix descriptor: what it reads under this MMA."""
-    query = {"instruction": made.umma.issued.ptx, "idesc": str(made.umma.word), "operand": operand,
-             "major": made.umma.major(operand)}  # fmt: skip
+    query = {
+        "instruction": made.umma.issued.ptx,
+        "idesc": str(made.umma.word),
+        "operand": operand,
+        "major": made.umma.major(operand),
+    }
     return links.descriptor(word, query, TCGEN05.name)
 
 
@@ -101,48 +114,68 @@ def _step(made: TiledUmma, one: Step) -> dict[str, Any]:
     return {
         "told": told,
         "k": one.k * made.umma.shape[2],
-        "pages": {name: descriptor_page(made, name, word)
-                  for name, word in (("a", told.a), ("b", told.b)) if word},
+        "pages": {name: descriptor_page(made, name, word) for name, word in (("a", told.a), ("b", told.b)) if word},
         "idesc": f"/idesc/{told.idesc}?kind={made.umma.mma.kind.name}",
         "addresses": [told.tensor[name] for name in made.places],
-    }  # fmt: skip
+    }
 
 
 def _tile(made: TiledUmma, name: str) -> dict[str, Any]:
     one = made.shared[name]
     tile = one.tile
-    query = {"format": TCGEN05.name, "element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name,
-             "mn": tile.mn, "k": tile.k, "rows": one.rows, "order": tile.order, "base": tile.base}  # fmt: skip
+    query = {
+        "format": TCGEN05.name,
+        "element_bits": tile.element_bits,
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "mn": tile.mn,
+        "k": tile.k,
+        "rows": one.rows,
+        "order": tile.order,
+        "base": tile.base,
+    }
     return {
-        "name": name.upper(), "tile": tile, "rows": "rows" if name == "a" else "columns", "cute": one.cute,
-        "atom": umma_code.layout_atom(tile.mode, tile.major, ""), "href": links.smem(query),
-        "first": tile.base, "last": tile.base + tile.bytes - 1,
-    }  # fmt: skip
+        "name": name.upper(),
+        "tile": tile,
+        "rows": "rows" if name == "a" else "columns",
+        "cute": one.cute,
+        "atom": umma_code.layout_atom(tile.mode, tile.major, ""),
+        "href": links.smem(query),
+        "first": tile.base,
+        "last": tile.base + tile.bytes - 1,
+    }
 
 
 def code(made: TiledUmma, asked: Mapping[str, str]) -> list[tuple[str, str]]:
     """(title, text) of the code that makes it."""
     parts = [
-        ("CuTe, C++", umma_code.cute_cpp(made)), ("CuTe DSL, Python", umma_code.cute_python(made)),
+        ("CuTe, C++", umma_code.cute_cpp(made)),
+        ("CuTe DSL, Python", umma_code.cute_python(made)),
         ("Lanescope, Python", umma_code.lanescope_python(made, umma_code.template(made.umma) or asked["atom"])),
-    ]  # fmt: skip
+    ]
     return [(title, text) for title, text in parts if text]
 
 
 def following(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
     """(text, address) of where people go from here."""
     atom = made.umma
-    out = [("The instruction with this descriptor",
-            links.path_of(atom.bound, query={"idesc": str(atom.word)}))]  # fmt: skip
+    out = [("The instruction with this descriptor", links.path_of(atom.bound, query={"idesc": str(atom.word)}))]
     out.append(("Its instruction descriptor", f"/idesc/{atom.word}?kind={atom.mma.kind.name}"))
     if told.epilogue:
         out.append(("D’s epilogue", told.epilogue))
     out.append(("One MMA in tensor memory", umma_facts.placed_page(made)))
     if atom.factors and made.sides:
         a, _ = made.sides
-        query = {"kind": atom.mma.kind.name, "scale_vec": atom.factors, "cta_group": atom.mma.ctas,
-                 "sparse": int(atom.word.sparse), "m": atom.mma.m, "n": atom.mma.n, "tile_k": made.tile[2],
-                 "column": a.column}  # fmt: skip
+        query = {
+            "kind": atom.mma.kind.name,
+            "scale_vec": atom.factors,
+            "cta_group": atom.mma.ctas,
+            "sparse": int(atom.word.sparse),
+            "m": atom.mma.m,
+            "n": atom.mma.n,
+            "tile_k": made.tile[2],
+            "column": a.column,
+        }
         out.append(("Scale factors to tensor memory", f"/scale-factors?{urlencode(query)}"))
     return [*out, ("Guide: three descriptors of one MMA", "/guide/three-descriptors")]
 
@@ -159,11 +192,15 @@ def lines(made: TiledUmma) -> list[str]:
         f"  {'' if fits else 'does not fit: '}{title}",
     ]
     for name, one in told.shared.items():
-        out.append(f"  {name.upper()} of each CTA: {one.mn}×{one.k}, {one.major}-major, swizzle {one.swizzle}, bytes"
-                   f" {one.base} to {one.base + one.bytes - 1}, {one.layout}")  # fmt: skip
+        out.append(
+            f"  {name.upper()} of each CTA: {one.mn}×{one.k}, {one.major}-major, swizzle {one.swizzle}, bytes"
+            f" {one.base} to {one.base + one.bytes - 1}, {one.layout}"
+        )
     for place in told.tensor:
-        out.append(f"  {NAMES[place.operand]} in tensor memory: {place.columns} columns from {place.addresses[0]},"
-                   f" layout {place.id}")  # fmt: skip
+        out.append(
+            f"  {NAMES[place.operand]} in tensor memory: {place.columns} columns from {place.addresses[0]},"
+            f" layout {place.id}"
+        )
     out += [f"  {says}" for says in (*made.inferred, *told.open.values())]
     head = ["m", "n", "k", "a", "b", *made.places, "idesc"]
     out.append("  " + " ".join(head))

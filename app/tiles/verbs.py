@@ -56,8 +56,14 @@ def mma(
     if output:
         from lanescope.app.tiles import figure
 
-        asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": tile,
-                 "operand": operand, "colour": colour}  # fmt: skip
+        asked = {
+            "atom": atom,
+            "atom_layout": atom_layout,
+            "permutation": permutation,
+            "tile": tile,
+            "operand": operand,
+            "colour": colour,
+        }
         if not is_umma(atom):
             asked["legend"] = "1"
         return save(figure.made(form_of(output), given(asked | more))[0], output)
@@ -170,17 +176,33 @@ def copy(
     from lanescope.tiles.bulk import is_tma
 
     if is_tma(atom):
-        asked = {"atom": atom, "element_bits": element_bits, "tile": sizes(tile), "global": global_, "major": major,
-                 "storage": storage_of(storage, major) if storage else None, "multicast": multicast}  # fmt: skip
+        asked = {
+            "atom": atom,
+            "element_bits": element_bits,
+            "tile": sizes(tile),
+            "global": global_,
+            "major": major,
+            "storage": storage_of(storage, major) if storage else None,
+            "multicast": multicast,
+        }
         told = tiled_copy_facts.tma_facts(given(asked))
         return answer(told, tiled_copy_facts.tma_lines, as_json, told.verdict == "match")
 
     asked = {
-        "atom": atom, "bits": bits, "element_bits": element_bits, "thr_layout": thr, "val_layout": val,
-        "tile": sizes(tile), "shared": shared, "global": global_, "operand": operand,
+        "atom": atom,
+        "bits": bits,
+        "element_bits": element_bits,
+        "thr_layout": thr,
+        "val_layout": val,
+        "tile": sizes(tile),
+        "shared": shared,
+        "global": global_,
+        "operand": operand,
         "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
-        "storage": storage_of(storage, major) if storage else None, "major": major, "multicast": multicast,
-    }  # fmt: skip
+        "storage": storage_of(storage, major) if storage else None,
+        "major": major,
+        "multicast": multicast,
+    }
     found = tiled_copy_facts.copy_facts(given(asked))
     if as_json:
         print_json(found)
@@ -229,8 +251,11 @@ def loop(
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
     side: dict[str, Any] = {
         "store": given(copied) if copy_atom else None,
-        "storage": storage_of(storage, major), "major": major, "load": load, "global": global_ or None,
-    }  # fmt: skip
+        "storage": storage_of(storage, major),
+        "major": major,
+        "load": load,
+        "global": global_ or None,
+    }
     side = {name: value for name, value in side.items() if value is not None}
     asked = {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
     found = main_loop_facts.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))

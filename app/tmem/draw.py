@@ -69,9 +69,14 @@ def _panel(
     out = [
         f'<text x="{x:.1f}" y="11" font-size="11" fill="var(--ink)">{escape(title)}</text>',
         box(0, LANES - 1, 0, COLUMNS - 1, 'fill="var(--soft)" stroke="var(--rule)"/>'),
-        box(0, LANES - 1, given.first, min(given.first + given.columns, COLUMNS) - 1,
-            'fill="var(--raised)" stroke="var(--edge)"/>'),
-    ]  # fmt: skip
+        box(
+            0,
+            LANES - 1,
+            given.first,
+            min(given.first + given.columns, COLUMNS) - 1,
+            'fill="var(--raised)" stroke="var(--edge)"/>',
+        ),
+    ]
     for column in range(0, COLUMNS + 1, 64 if wide > NARROW else 128):
         at = x + column * wide
         out.append(f'<text x="{at:.1f}" y="24" font-size="9" text-anchor="middle" fill="var(--muted)">{column}</text>')

@@ -157,7 +157,10 @@ def context(query: Json) -> dict[str, Any]:
         "global": code.to_global(made, bits_of(values), values["element"]),
         "examples": [{"title": title, "href": address(one)} for title, one in EXAMPLES],
         "better": address(given | {"access": told.fitting}),
-        "map": "/tmem?" + urlencode({name: values[name] for name in ("kind", "cta_group", "ws", "m", "n")}
-                                    | {"access": made.access.ptx, "at": "0:0", "warp": "0"}),
+        "map": "/tmem?"
+        + urlencode(
+            {name: values[name] for name in ("kind", "cta_group", "ws", "m", "n")}
+            | {"access": made.access.ptx, "at": "0:0", "warp": "0"}
+        ),
         "error": None,
-    }  # fmt: skip
+    }

@@ -147,9 +147,11 @@ def more_of(text: str) -> list[Json]:
             name = f"{name}_at" if name in PLACES else name
             if not equals or name not in (*MMA, *(f"{one}_at" for one in PLACES)):
                 raise LayoutError(
-                    "bad_mma", f"'{word[:40]}' says nothing of an MMA.", "Write name=value: kind=f16 m=128 n=64 d=320.",
+                    "bad_mma",
+                    f"'{word[:40]}' says nothing of an MMA.",
+                    "Write name=value: kind=f16 m=128 n=64 d=320.",
                     "more",
-                )  # fmt: skip
+                )
             given[name] = value
         if given:
             out.append({"d_at": "", **given})

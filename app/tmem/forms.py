@@ -34,16 +34,30 @@ DEFAULT = {"a_at": "", "access": "tcgen05.ld.sync.aligned.32x32b.x32.b32", "at":
 # Placements to begin with: (what it is, the address that shows it).
 EXAMPLES: tuple[tuple[str, dict[str, str]], ...] = (
     ("f16, 128 × 256, D read by four warps", dict(DEFAULT)),
-    ("A from tensor memory, 64 rows", {"m": "64", "n": "128", "a_at": "128", "access": "tcgen05.st.16x128b.x4",
-                                       "at": "0:128", "warp": "0"}),
-    ("A pair of CTAs, M = 256", {"cta_group": "2", "m": "256", "access": "tcgen05.ld.16x256b.x8", "at": "16:0",
-                                 "warp": "0"}),
-    ("mxf4nvf4 with scale factors", {"kind": "mxf4nvf4", "n": "256", "scale_vec": "4X", "scale_a_at": "256",
-                                     "scale_b_at": "260", "access": "tcgen05.cp.cta_group::1.32x128b.warpx4",
-                                     "at": "0:256", "warp": "0"}),
+    (
+        "A from tensor memory, 64 rows",
+        {"m": "64", "n": "128", "a_at": "128", "access": "tcgen05.st.16x128b.x4", "at": "0:128", "warp": "0"},
+    ),
+    (
+        "A pair of CTAs, M = 256",
+        {"cta_group": "2", "m": "256", "access": "tcgen05.ld.16x256b.x8", "at": "16:0", "warp": "0"},
+    ),
+    (
+        "mxf4nvf4 with scale factors",
+        {
+            "kind": "mxf4nvf4",
+            "n": "256",
+            "scale_vec": "4X",
+            "scale_a_at": "256",
+            "scale_b_at": "260",
+            "access": "tcgen05.cp.cta_group::1.32x128b.warpx4",
+            "at": "0:256",
+            "warp": "0",
+        },
+    ),
     ("Sparse f16 with metadata", {"sparse": "1", "n": "256", "metadata_at": "256", "access": "", "at": "", "warp": ""}),
     ("Two accumulators in 512 columns", {"n": "256", "more": "m=128 n=256 d=256", "access": "", "at": "", "warp": ""}),
-)  # fmt: skip
+)
 
 
 def address(given: Json) -> str:
@@ -141,10 +155,20 @@ def _row(one: Placed, mma: Mma) -> dict[str, Any]:
     last = one.column + found.columns - 1
     address_ = f"0x{one.lane << 16 | one.column:08x}"
     return {
-        "name": one.name, "letter": found.letter, "columns": found.columns, "first": one.column, "last": last,
-        "lane": one.lane, "address": address_, "bits": found.bits, "pattern": str(found.pattern),
-        "axes": ", ".join(found.axes), "evidence": found.evidence, "inferred": not found.maps, "rows": mma.place.rows,
-    }  # fmt: skip
+        "name": one.name,
+        "letter": found.letter,
+        "columns": found.columns,
+        "first": one.column,
+        "last": last,
+        "lane": one.lane,
+        "address": address_,
+        "bits": found.bits,
+        "pattern": str(found.pattern),
+        "axes": ", ".join(found.axes),
+        "evidence": found.evidence,
+        "inferred": not found.maps,
+        "rows": mma.place.rows,
+    }
 
 
 def _panels(placed: list[Placed], mmas: dict[str, Mma], mma: Mma) -> list[tuple[str, list[tuple[Placed, str]]]]:

@@ -32,8 +32,21 @@ def epilogue(
     """D from tensor memory to shared or global memory: what each thread holds, what storing it costs, and the code."""
     from lanescope.app.tmem import epilogue as facts
 
-    asked = given({"kind": kind, "cta_group": cta_group, "ws": "1" * ws, "m": m, "n": n, "d": d, "access": access,
-             "element": element, "stored": stored, "warp": warp, "thread": thread})  # fmt: skip
+    asked = given(
+        {
+            "kind": kind,
+            "cta_group": cta_group,
+            "ws": "1" * ws,
+            "m": m,
+            "n": n,
+            "d": d,
+            "access": access,
+            "element": element,
+            "stored": stored,
+            "warp": warp,
+            "thread": thread,
+        }
+    )
     if as_json:
         return print_json(facts.epilogue_facts(asked))
     shown = facts.context(asked)

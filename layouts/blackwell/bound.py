@@ -152,9 +152,18 @@ def _bound(found: Instruction, given: Idesc) -> Bound:
     family = replace(found.family, verb=Verb.MULTIPLY, elsewhere={**found.family.elsewhere, **left})
     types = {**given.types, **({"s": given.said("scale_type")} if factors else {})}
     return Bound(
-        found.ptx, family, "m{m}n{n}k{k}".format(**sizes), types, sizes, found.listed_ptx, held=tuple(held), maps=maps,
-        open=left, mma=mma, word=given,
-    )  # fmt: skip
+        found.ptx,
+        family,
+        "m{m}n{n}k{k}".format(**sizes),
+        types,
+        sizes,
+        found.listed_ptx,
+        held=tuple(held),
+        maps=maps,
+        open=left,
+        mma=mma,
+        word=given,
+    )
 
 
 def _ids(row: Kind, given: Idesc, factors: str) -> None:

@@ -80,9 +80,12 @@ class _Sum:
 
     def __add__(self, other: _Sum) -> _Sum:
         return _Sum(
-            self.wanted + other.wanted, self.read + other.read, self.size + other.size,
-            self.read_size + other.read_size, self.steps + other.steps,
-        )  # fmt: skip
+            self.wanted + other.wanted,
+            self.read + other.read,
+            self.size + other.size,
+            self.read_size + other.read_size,
+            self.steps + other.steps,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,11 @@ class Sums:
     """
 
     def __init__(
-        self, records: Sequence[Record], whole: bool = True,
+        self,
+        records: Sequence[Record],
+        whole: bool = True,
         missing: Iterable[tuple[int, Group, Instruction | None]] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.records = records
         self.whole = whole
         self.missing: dict[tuple[Group, Shape | None], int] = {}  # the first one
@@ -168,14 +173,16 @@ class Sums:
             tiles[key] = _Tile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
         tile = tiles[key]
         anew = {
-            "again": k <= tile.k, "begun": self.anew.get(step.group, -1) > tile.step.number,
+            "again": k <= tile.k,
+            "begun": self.anew.get(step.group, -1) > tile.step.number,
             "recorded": (step.group, key) in self.recorded,
-        }  # fmt: skip
+        }
         self.recorded.discard((step.group, key))
         sums = {
             name: made if anew.get(name) or name not in tile.sums else tile.sums[name] + made
-            for name in SUMS if name == "first" or name in tile.sums or anew[name]
-        }  # fmt: skip
+            for name in SUMS
+            if name == "first" or name in tile.sums or anew[name]
+        }
         tiles[key] = tile = replace(tile, k=k, sums=sums, step=step)
         if step.record.kind == "mma" and "d" in step.record.registers:
             self._judge(step.number, step.record, group=step.group, within=0, at=step.number, tiles={key: tile})
@@ -187,8 +194,9 @@ class Sums:
             left = one.waiting & self.fresh.get(one.warp, set())
             without_d = sum(  # other tiles, whose D may have them
                 tile.step.number > self.ended.get((one.warp, key), -1)
-                for key, tile in self.open[one.group].items() if key[2:] == one.shape and key != one.tile
-            )  # fmt: skip
+                for key, tile in self.open[one.group].items()
+                if key[2:] == one.shape and key != one.tile
+            )
             if len(left) > without_d and self._followed(one.group, one.shape, len(self.records)):
                 self.told[told] = one.without
         self.passed.clear()
@@ -290,8 +298,9 @@ class Sums:
         since = min(waiting, default=-1)
         open_tiles = sum(
             one.step.number > max(since, self.ended.get((warp, other_key), -1))
-            for other_key, one in self.open[group].items() if other_key[2:] == shape
-        )  # fmt: skip
+            for other_key, one in self.open[group].items()
+            if other_key[2:] == shape
+        )
         if found is with_c or made.verdict != "match":  # one that is wrong has a C for itself, too
             used = used if found is with_c else since
             kept = {n for one in self.passed.values() if one.warp == warp for n in one.waiting}
@@ -305,9 +314,13 @@ class Sums:
 
 
 def _nearest(
-    values: Reals, rows: NDArray[np.integer[Any]], c: Reals, starts: Sequence[int],
-    tiles: Mapping[tuple[object, ...], _Tile], element: str,
-) -> tuple[int, bool, int, tuple[object, ...], str]:  # fmt: skip
+    values: Reals,
+    rows: NDArray[np.integer[Any]],
+    c: Reals,
+    starts: Sequence[int],
+    tiles: Mapping[tuple[object, ...], _Tile],
+    element: str,
+) -> tuple[int, bool, int, tuple[object, ...], str]:
     """(elements that are right, whether it is what was read, start, tile, sum) of the sum with one of the C's that a
     warp's D is nearest to; of C's that are as near the last one. values: [m][n] of D; c: [start][m][n].
     """
@@ -318,7 +331,7 @@ def _nearest(
             right, as_read = (
                 ~tile.inside[rows] | _close(values, sums[rows] + c, size[rows] + abs(c), element, slack, one.steps)
                 for sums, size in ((one.wanted, one.size), (one.read, one.read_size))
-            )  # fmt: skip
+            )
             rank = max(
                 (int(good.sum()), bool(read.all()), n) for good, read, n in zip(right, as_read, starts, strict=True)
             )
@@ -396,9 +409,7 @@ def _values(held: NDArray[np.uint32], own: Operand, warp: int) -> Reals:
     return np.asarray(codec.decode(grid(full, own, "d"), own.element.name))
 
 
-def _close(
-    values: Reals, wanted: Reals, size: Reals, name: str, slack: float, steps: int
-) -> NDArray[np.bool_]:  # fmt: skip
+def _close(values: Reals, wanted: Reals, size: Reals, name: str, slack: float, steps: int) -> NDArray[np.bool_]:
     """Which numbers are the sum, as far as the accumulator's rounding leaves it open; what overflows is infinite."""
     with np.errstate(all="ignore"):
         most = float(np.finfo(np.float16 if name == "f16" else np.float32).max)

@@ -68,7 +68,7 @@ def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1, earlier
     if part not in range(1, passes(name) + 1):
         raise LayoutError(
             "bad_fill", f"pass is {part}.", f"{name} takes {('one pass', 'passes 1 and 2')[passes(name) - 1]}.", "pass"
-        )  # fmt: skip
+        )
     if name in EIGHT_BIT:
         out = 1 + (part * m + n**3 % EIGHT) % EIGHT
     elif earlier:
@@ -78,9 +78,7 @@ def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1, earlier
     return np.asarray(out | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
 
 
-def matrix(
-    shape: tuple[int, int], name: str, operand: str = "a", part: int = 1, nk: bool = False
-) -> NDArray[Any]:  # fmt: skip
+def matrix(shape: tuple[int, int], name: str, operand: str = "a", part: int = 1, nk: bool = False) -> NDArray[Any]:
     """A whole matrix of codes, as unsigned integers of the type's width: A (m, k), B (k, n); nk: B as (n, k).
 
     >>> matrix((2, 3), "f16").tolist()

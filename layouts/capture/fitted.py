@@ -130,9 +130,7 @@ def _rectangles(held: Memory, part: Slice, rows: int, depth: int) -> Iterator[tu
             yield first_mn, first_k, (size_mn, size_k)
 
 
-def _inside(
-    known: Known, part: Slice, rows: int, depth: int, first: tuple[int, int], size: tuple[int, int]
-) -> bool:  # fmt: skip
+def _inside(known: Known, part: Slice, rows: int, depth: int, first: tuple[int, int], size: tuple[int, int]) -> bool:
     away = [part.mn - first[0], part.k - first[1]]
     if not known.real:
         away = [n % period for n, period in zip(away, known.periods, strict=True)]
@@ -157,7 +155,7 @@ def _held_of(held: Memory, part: Slice, rows: int, depth: int) -> NDArray[np.boo
 
 def diagnosed(
     side: Side, part: Slice, stored: Stored | None, of_other: str = "", stays: bool = True
-) -> tuple[Diagnosis, ...]:  # fmt: skip
+) -> tuple[Diagnosis, ...]:
     """Why a descriptor does not read the slice. of_other: what it reads of the other matrix; stays: whether the line's
     step before has the same word.
     """
@@ -168,9 +166,13 @@ def diagnosed(
         return (Diagnosis("operands_exchanged", says),)
     other, steps = _whole_slice(side, part)
     brought = (
-        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not the"
-        f" slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
-    ) if other is not None else ""  # fmt: skip
+        (
+            f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
+            f" the slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
+        )
+        if other is not None
+        else ""
+    )
     if stored is None:
         held = _held_of(side.memory, part, side.rows, side.depth)
         if brought and not held.all():
@@ -256,8 +258,10 @@ def _beyond(side: Side) -> tuple[Diagnosis, ...]:
     where = f"past byte {side.memory.end - 1:#x}" if past else f"before byte {side.memory.base:#x}"
     fault = (
         " A wgmma that reads past the block's own shared memory is an illegal address, even inside the 228 KiB of the"
-        " SM (measured on an H200)." if past else ""
-    )  # fmt: skip
+        " SM (measured on an H200)."
+        if past
+        else ""
+    )
     first = f", of which the block's own begins at {SHARED_BEGIN:#x} on sm_90" if not past else ""
     says = f"{outside:,} of {side.mn.size:,} elements are read {where}, outside what was recorded{first}.{fault}"
     return (Diagnosis("reads_past_recorded", says),)

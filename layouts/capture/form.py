@@ -148,14 +148,21 @@ def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.
         )
     if not 0 <= blocks[0] <= blocks[1] < 1 << 32:
         raise LayoutError(
-            "bad_capture", f"blocks is {blocks[0]} to {blocks[1]}.", "Give the first and the last block's index.",
+            "bad_capture",
+            f"blocks is {blocks[0]} to {blocks[1]}.",
+            "Give the first and the last block's index.",
             "blocks",
-        )  # fmt: skip
+        )
     out = np.zeros(size // GRAIN * GRAIN, np.uint8)
     values = {
-        "magic": MAGIC, "version": VERSION, "header_bytes": HEADER_BYTES, "capacity": len(out), "used": HEADER_BYTES,
-        "block_first": blocks[0], "block_last": blocks[1],
-    }  # fmt: skip
+        "magic": MAGIC,
+        "version": VERSION,
+        "header_bytes": HEADER_BYTES,
+        "capacity": len(out),
+        "used": HEADER_BYTES,
+        "block_first": blocks[0],
+        "block_last": blocks[1],
+    }
     for name, value in values.items():
         out[:HEADER_BYTES].view(HEADER_TYPE)[name] = value
     return out
@@ -177,7 +184,7 @@ def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
     if int(head["used"]) <= int(head["capacity"]) and int(head["used"]) > len(data):
         raise _bad(
             f"The capture is truncated: {len(data)} bytes of {int(head['used'])}.", "Save the whole buffer again."
-        )  # fmt: skip
+        )
     records: list[Record] = []
     at, count = HEADER_BYTES, int(head["records"])
     while len(records) < min(count, MOST_RECORDS):
@@ -241,10 +248,13 @@ def _record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[Re
     counts = [told[f"registers_{name}"] for name in OPERANDS]
     parts = _sizes(told)
     if (
-        told["kind"] not in KINDS or told["text_bytes"] > MOST_TEXT or told["window_bytes"] > MOST_WINDOW
-        or max(counts) > MOST_REGISTERS or told["addresses"] not in (0, 32)
+        told["kind"] not in KINDS
+        or told["text_bytes"] > MOST_TEXT
+        or told["window_bytes"] > MOST_WINDOW
+        or max(counts) > MOST_REGISTERS
+        or told["addresses"] not in (0, 32)
         or size != RECORD_BYTES + sum(parts)
-    ):  # fmt: skip
+    ):
         raise _bad(f"Record {number}, at byte {at}, is damaged.", "Save the whole buffer again.")
     if at + size > end:
         raise _bad(f"The capture is truncated at byte {at}, in record {number}.", "Save the whole buffer again.")
@@ -255,8 +265,9 @@ def _record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[Re
     addresses = data[begins[1] : begins[2]].view("<u4") if told["addresses"] else None
     held = {
         name: data[begins[2 + n] :][: 128 * count].view("<u4").reshape(32, count)
-        for n, (name, count) in enumerate(zip(OPERANDS, counts, strict=True)) if count
-    }  # fmt: skip
+        for n, (name, count) in enumerate(zip(OPERANDS, counts, strict=True))
+        if count
+    }
     given = np.array([told["immediates"]], "<u4").view(np.int8).tolist()
     names = ("scale_a", "scale_b", "trans_a", "trans_b")
     record = Record(
@@ -306,10 +317,17 @@ def write(capture: Capture, size: int = 0) -> bytes:
         if used <= capacity:
             held.append(part)
     values = {
-        "magic": MAGIC, "version": VERSION, "header_bytes": HEADER_BYTES, "capacity": capacity, "used": used,
-        "records": len(held), "dropped": capture.dropped + len(parts) - len(held), "block_first": 0, "block_last": 0,
+        "magic": MAGIC,
+        "version": VERSION,
+        "header_bytes": HEADER_BYTES,
+        "capacity": capacity,
+        "used": used,
+        "records": len(held),
+        "dropped": capture.dropped + len(parts) - len(held),
+        "block_first": 0,
+        "block_last": 0,
         "skipped": capture.skipped,
-    }  # fmt: skip
+    }
     for name, value in values.items():
         head[name] = value
     return head.tobytes() + b"".join(held)
@@ -320,21 +338,31 @@ def _packed(record: Record) -> bytes:
     names = ("scale_a", "scale_b", "trans_a", "trans_b")
     immediates = np.array([record.immediates.get(name, NOT_GIVEN) for name in names], np.int8).view("<u4")[0]
     told = {
-        "mark": MARK, "kind": {name: n for n, name in KINDS.items()}[record.kind], "line": record.line,
-        "block_x": record.block[0], "block_y": record.block[1], "block_z": record.block[2], "thread": record.thread,
-        "desc_a": record.words.get("a", 0), "desc_b": record.words.get("b", 0),
-        **{name: record.slice.get(name, OPEN) for name in "mnk"}, "immediates": int(immediates),
-        "window_first": record.window_first, "window_bytes": len(record.window), "text_bytes": len(text),
+        "mark": MARK,
+        "kind": {name: n for n, name in KINDS.items()}[record.kind],
+        "line": record.line,
+        "block_x": record.block[0],
+        "block_y": record.block[1],
+        "block_z": record.block[2],
+        "thread": record.thread,
+        "desc_a": record.words.get("a", 0),
+        "desc_b": record.words.get("b", 0),
+        **{name: record.slice.get(name, OPEN) for name in "mnk"},
+        "immediates": int(immediates),
+        "window_first": record.window_first,
+        "window_bytes": len(record.window),
+        "text_bytes": len(text),
         "addresses": 0 if record.addresses is None else 32,
         **{f"registers_{n}": record.registers[n].shape[1] if n in record.registers else 0 for n in OPERANDS},
-    }  # fmt: skip
+    }
     sizes = _sizes(told)
     row = np.zeros(1, RECORD_TYPE)
     for name, value in {**told, "bytes": RECORD_BYTES + sum(sizes)}.items():
         row[name] = value
     bodies = [
-        text, b"" if record.addresses is None else record.addresses.astype("<u4").tobytes(),
+        text,
+        b"" if record.addresses is None else record.addresses.astype("<u4").tobytes(),
         *(record.registers[n].astype("<u4").tobytes() if n in record.registers else b"" for n in OPERANDS),
         record.window.tobytes(),
-    ]  # fmt: skip
+    ]
     return row.tobytes() + b"".join(body.ljust(size, b"\0") for body, size in zip(bodies, sizes, strict=True))

@@ -54,11 +54,11 @@ def known_of(
                 sparse = f" A of a sparse instruction is what is stored of it: (m, k / {kept})." if kept > 1 else ""
                 raise LayoutError(
                     "bad_matrix", f"A has k = {depth}, B {codes.shape[1]}.", f"A is (m, k), B (k, n).{sparse}", "b"
-                )  # fmt: skip
+                )
         if dtype(name).bits < 8:
             raise LayoutError(
                 "bad_fill", f"Elements of {dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
-            )  # fmt: skip
+            )
         made = [of_matrix(codes, name, operand, len(files))]
         if unread := dtype(name).unread_bits:  # as the instruction cuts them, or rounded before
             rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
@@ -73,8 +73,9 @@ def known_of(
                 operand: of_fill(name, operand, order if fills.passes(name) == 2 else (1,) * len(files), earlier)
                 for operand, name in filled
             }
-            for earlier in two for order in dict.fromkeys(orders)
-        ]  # fmt: skip
+            for earlier in two
+            for order in dict.fromkeys(orders)
+        ]
         out |= _likeliest(made_of, files, steps)
     return {operand: out[operand] for operand in "ab"}
 
@@ -99,9 +100,11 @@ def _array(given: Any, field: str, name: str) -> NDArray[Any]:
     if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
         shape = " × ".join(map(str, array.shape)) or "one number"
         raise LayoutError(
-            "bad_matrix", f"{field.upper()} is {shape} of {array.dtype}.",
-            f"A matrix of numbers, at most {MOST_ELEMENTS} of them.", field,
-        )  # fmt: skip
+            "bad_matrix",
+            f"{field.upper()} is {shape} of {array.dtype}.",
+            f"A matrix of numbers, at most {MOST_ELEMENTS} of them.",
+            field,
+        )
     return array
 
 
@@ -115,9 +118,11 @@ def _passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: lis
         parts.append(number if wide[1] == wide[2] else min(wide, key=lambda part: wide[part]))
     if len(files) == 2 and parts[0] == parts[1]:
         raise LayoutError(
-            "bad_capture", f"Both captures are of pass {parts[0]}.", "Fill A and B with pass 1, then with pass 2.",
+            "bad_capture",
+            f"Both captures are of pass {parts[0]}.",
+            "Fill A and B with pass 1, then with pass 2.",
             "capture",
-        )  # fmt: skip
+        )
     if len(files) == 1:
         notes.append(f"{pair[1]} has too few codes for one pass: give the second capture, to tell every element apart.")
     return tuple(parts)
@@ -125,7 +130,7 @@ def _passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: lis
 
 def _likeliest(
     made: Sequence[dict[str, Known]], files: Sequence[Sequence[Record]], steps: Sequence[Step]
-) -> dict[str, Known]:  # fmt: skip
+) -> dict[str, Known]:
     """The operands that recorded memory is of; where it does not tell, those that the first registers are of; the first
     where nothing does.
     """
@@ -138,7 +143,7 @@ def _likeliest(
     held = [
         sum(_dense(memory(one, [r.window], r.window_first)) for r in seen.values() for one in each.values())
         for each in made
-    ]  # fmt: skip
+    ]
     if max(held) == min(held):
         held = [_followed(each, files, steps) for each in made]
     return made[held.index(max(held))]

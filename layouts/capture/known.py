@@ -138,9 +138,13 @@ def of_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> Known:
 
 
 def _known(
-    operand: str, row: DType, codes: tuple[Bits, ...], periods: tuple[int, int], own: tuple[int, int] = (0, 0),
+    operand: str,
+    row: DType,
+    codes: tuple[Bits, ...],
+    periods: tuple[int, int],
+    own: tuple[int, int] = (0, 0),
     blocks: int = 1,
-) -> Known:  # fmt: skip
+) -> Known:
     chunks = {major: _table(codes[0], row, major) for major in (MAJORS if row.bits == 16 else MAJORS[:1])}
     once = [part[:, : own[1] // blocks or part.shape[1]] for part in codes]
     mn, k = np.divmod(np.arange(once[0].size, dtype=np.int64), once[0].shape[1])

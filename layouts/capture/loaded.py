@@ -28,7 +28,7 @@ from lanescope.shared.swizzle import MODES
 
 def diagnosed(
     step: Step, side: Side, part: Slice, records: Sequence[Record], windows: Windows, fits: Fits
-) -> tuple[Diagnosis, ...]:  # fmt: skip
+) -> tuple[Diagnosis, ...]:
     """Why the registers of an operand are not those of its slice; of a load, the load's own cause."""
     loads = [records[at] for at in step.fed.get(side.operand, ()) if records[at].kind == "ldmatrix"]
     if loads and (found := _of_loads(side, part, loads, windows, fits)):
@@ -109,9 +109,7 @@ def rows_of(record: Record, held: Memory) -> tuple[Ints, Ints]:
     return held.elements(record.addresses[:count].astype(np.int64))
 
 
-def _of_loads(
-    side: Side, part: Slice, loads: Sequence[Record], windows: Windows, fits: Fits
-) -> tuple[Diagnosis, ...]:  # fmt: skip
+def _of_loads(side: Side, part: Slice, loads: Sequence[Record], windows: Windows, fits: Fits) -> tuple[Diagnosis, ...]:
     """What is wrong with the ldmatrix that fill this operand; () where their rows are the right ones."""
     assert side.own is not None
     given = taken(loads, side.registers[0])
@@ -161,7 +159,7 @@ def _as_one(loads: Sequence[Record], given: Sequence[tuple[int, int]]) -> Record
 
 def _taken_wrongly(
     side: Side, part: Slice, loads: Sequence[Record], given: Sequence[tuple[int, int]]
-) -> Diagnosis | None:  # fmt: skip
+) -> Diagnosis | None:
     """Registers of the loads that hold the slice where the instruction takes others of them; None where it takes them
     in their order, or the loads do not hold it.
     """
@@ -174,9 +172,11 @@ def _taken_wrongly(
     if in_order and alone:
         return None
     has, needs = (
-        listed([f"{register} of the load at {loads[n].where}" for n, register in which]) if len(loads) > 1
-        else listed([str(register) for _, register in which]) for which in (given, right)
-    )  # fmt: skip
+        listed([f"{register} of the load at {loads[n].where}" for n, register in which])
+        if len(loads) > 1
+        else listed([str(register) for _, register in which])
+        for which in (given, right)
+    )
     of = "" if len(loads) > 1 else f" of the load at {loads[0].where}"
     says = f"{side.operand.upper()} is given registers {has}{of}, in this order; its slice is in registers {needs}."
     return Diagnosis("registers_exchanged", says)
@@ -189,9 +189,11 @@ def _differ(known: Known, got: Ints, wanted: Ints, axis: int) -> np.ndarray[tupl
 
 def _transposed(record: Record, load: Instruction, side: Side, major: str) -> Diagnosis:
     name = side.operand.upper()
-    other = record.text.replace(".trans", "") if "trans" in load.modifiers else record.text.replace(
-        ".shared", ".trans.shared", 1
-    )  # fmt: skip
+    other = (
+        record.text.replace(".trans", "")
+        if "trans" in load.modifiers
+        else record.text.replace(".shared", ".trans.shared", 1)
+    )
     contiguous = "K" if major == "K" else "M" if side.operand == "a" else "N"
     try:
         assert side.own is not None
@@ -225,8 +227,9 @@ def _cause(
         lane = 8 * (pairs[0][0] if pairs else 0)
         says = (
             f"Matrices {said} are exchanged: lanes {lane} to {lane + 7} give the rows of matrix {pairs[0][1]}."
-            if pairs else f"The matrices stand in the order {', '.join(map(str, matrices))}."
-        )  # fmt: skip
+            if pairs
+            else f"The matrices stand in the order {', '.join(map(str, matrices))}."
+        )
         return "matrices_exchanged", says
     stored = fits.of(held, part, rows=side.rows, depth=side.depth, word=Descriptor(0))
     if stored is not None:
@@ -247,10 +250,11 @@ def _matrices(known: Known, wanted: tuple[Ints, Ints], got: tuple[Ints, Ints]) -
     for m in range(count):
         at = np.s_[8 * m : 8 * m + 8]
         like = [
-            p for p in range(count)
+            p
+            for p in range(count)
             if not _differ(known, got[0][at], wanted[0][8 * p : 8 * p + 8], 0).any()
             and not _differ(known, got[1][at], wanted[1][8 * p : 8 * p + 8], 1).any()
-        ]  # fmt: skip
+        ]
         if len(like) != 1:
             return None
         out.append(like[0])

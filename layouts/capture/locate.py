@@ -80,9 +80,10 @@ def search(image: Image, tile: Bits, bits: int, word: Descriptor) -> list[Fit]:
     if not image.data.size:
         raise LayoutError("bad_dump", "The image of memory has 0 bytes.", "At least 1.", "image")
     for candidates, determined in (
-        (_walked(image, tile, bits, 16), True), (_walked(image, tile, bits, max(bits // 8, 1)), True),
+        (_walked(image, tile, bits, 16), True),
+        (_walked(image, tile, bits, max(bits // 8, 1)), True),
         (_standard(image, tile.shape, bits, word), False),
-    ):  # fmt: skip
+    ):
         made: dict[bytes, Fit] = {}
         for spec, major in islice(_unique(candidates), MOST_TRIED):
             check_deadline()
@@ -180,10 +181,16 @@ def _walks(
             if min(start, outer, inner, across) < 0 or (base is not None and base % mode.pattern_bytes == 0):
                 continue
             yield {
-                "kind": "atoms", "inner": major, "width_bytes": width, "outer8_stride": outer,
-                "inner_stride": across, "line_stride": inner, "swizzle": mode.name,
-                "swizzle_by": "address" if base is None else "tile", "base": start,
-            }  # fmt: skip
+                "kind": "atoms",
+                "inner": major,
+                "width_bytes": width,
+                "outer8_stride": outer,
+                "inner_stride": across,
+                "line_stride": inner,
+                "swizzle": mode.name,
+                "swizzle_by": "address" if base is None else "tile",
+                "base": start,
+            }
 
 
 def _strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[int, int, int, int] | None:
@@ -213,14 +220,25 @@ def _named(spec: Mapping[str, Any], shape: tuple[int, ...], bits: int) -> Iterat
     major, base, swizzle, by = spec["inner"], spec["base"], spec["swizzle"], spec["swizzle_by"]
     for order in ("mn", "k"):
         yield {
-            "kind": "canonical", "element_bits": bits, "major": major, "swizzle": swizzle, "swizzle_by": by,
-            "mn": shape[0], "k": shape[1], "order": order, "base": base,
-        }  # fmt: skip
+            "kind": "canonical",
+            "element_bits": bits,
+            "major": major,
+            "swizzle": swizzle,
+            "swizzle_by": by,
+            "mn": shape[0],
+            "k": shape[1],
+            "order": order,
+            "base": base,
+        }
     if spec["outer8_stride"] == 8 * spec["line_stride"] and spec["inner_stride"] in (0, spec["width_bytes"]):
         yield {
-            "kind": "rows", "inner": major, "pitch_bytes": spec["line_stride"], "swizzle": swizzle, "swizzle_by": by,
+            "kind": "rows",
+            "inner": major,
+            "pitch_bytes": spec["line_stride"],
+            "swizzle": swizzle,
+            "swizzle_by": by,
             "base": base,
-        }  # fmt: skip
+        }
     yield dict(spec)
 
 
@@ -235,10 +253,16 @@ def _standard(
             for major in ("K", "MN") if bits >= 8 else ("K",):
                 pitch = shape[major == "K"] * bits // 8
                 spec = {
-                    "kind": "atoms", "inner": major, "width_bytes": pitch, "outer8_stride": 8 * pitch,
-                    "inner_stride": 0, "line_stride": pitch, "swizzle": mode.name, "swizzle_by": "address",
+                    "kind": "atoms",
+                    "inner": major,
+                    "width_bytes": pitch,
+                    "outer8_stride": 8 * pitch,
+                    "inner_stride": 0,
+                    "line_stride": pitch,
+                    "swizzle": mode.name,
+                    "swizzle_by": "address",
                     "base": base,
-                }  # fmt: skip
+                }
                 yield from ((named, major) for named in _named(spec, shape, bits) if named["kind"] != "atoms")
 
 
@@ -276,9 +300,7 @@ def _held(image: Image, address: Addresses, bits: int) -> NDArray[np.int64]:
     return np.where(inside, out, -1)
 
 
-def places(
-    image: Image, tile: Bits, bits: int, found: list[Fit], origin: tuple[int, int], seen: View
-) -> Places:  # fmt: skip
+def places(image: Image, tile: Bits, bits: int, found: list[Fit], origin: tuple[int, int], seen: View) -> Places:
     """Where the elements of the operand lie: by the layout where one alone was found and explains the whole tile, else
     by each element's value where that occurs once in memory.
     """

@@ -90,9 +90,7 @@ def slices(
     return out
 
 
-def _loop(
-    steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], known: Mapping[str, Known]
-) -> list[int | None]:  # fmt: skip
+def _loop(steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], known: Mapping[str, Known]) -> list[int | None]:
     """The K of each step of one warp or warpgroup."""
     own = {
         name: [
@@ -113,9 +111,8 @@ def _loop(
 
     def score(ks: list[int | None]) -> tuple[bool, int, int]:
         right = sum(
-            _same(own[name][n], k, known.get(name))
-            for n, k in enumerate(ks) for name in ("a", "b") if k is not None
-        )  # fmt: skip
+            _same(own[name][n], k, known.get(name)) for n, k in enumerate(ks) for name in ("a", "b") if k is not None
+        )
         return not _twice(steps, hints, ks), right, len(set(ks))
 
     best = max(tried, key=score)
@@ -131,7 +128,7 @@ def _same(one: int | None, other: int, known: Known | None) -> bool:
 
 def _start(
     steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], own: Mapping[str, Sequence[int | None]]
-) -> int | None:  # fmt: skip
+) -> int | None:
     """The K of the first step: of operands that say different ones, the lower, for most loops begin at 0."""
     first = [k for k in (own["a"][0], own["b"][0]) if k is not None]
     if first:
@@ -205,12 +202,10 @@ def _along_mn(
             if mn in whole:
                 return mn
         return whole.most_common(1)[0][0]
-    likely = Counter(
-        one.mn for one in same if one.share >= LEAST and one.mn % 8 == 0 and _fits(one, one.mn, known)
-    )  # fmt: skip
+    likely = Counter(one.mn for one in same if one.share >= LEAST and one.mn % 8 == 0 and _fits(one, one.mn, known))
     likely.update(
         one.first[0] for one in same if one.first and one.first[0] % 8 == 0 and _fits(one, one.first[0], known)
-    )  # fmt: skip
+    )
     if likely:
         return likely.most_common(1)[0][0]
     return own.low[0] if own.low is not None else None

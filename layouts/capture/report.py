@@ -160,7 +160,7 @@ def wrong_element(one: Operand) -> str:
     at = "" if w.address is None else f" from {w.address:#x}"
     lies = {None: "", NONE: "; that is nowhere in the recorded memory", SEVERAL: "; that is there more than once"}.get(
         w.lies, f", which lies at {w.lies:#x}" if w.lies is not None else ""
-    )  # fmt: skip
+    )
     inside = f"({w.row}, {w.k})" if one.name == "a" else f"({w.k}, {w.row})"
     return (
         f"element {inside} of the instruction's {one.name.upper()} is {element(one.name, w.read)}{at}; it should be"
@@ -208,7 +208,8 @@ def accumulators(told: Verified) -> Iterator[str]:
             yield f"  D at {where}: not judged; it may hold steps that were not recorded or could not be read"
             continue
         why = (
-            "it is the product of what the steps read" if all(wrong)
+            "it is the product of what the steps read"
+            if all(wrong)
             else "and not of what the steps read: steps that were not recorded, or D did not begin at zero"
-        )  # fmt: skip
+        )
         yield f"  D at {where}: not A · B ({listed([f'{len(wrong)} of {len(found)} warps'])}); {why}"

@@ -187,9 +187,10 @@ def taken(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[in
     out = []
     for column in columns.T:
         found = (
-            (n, register) for n, load in enumerate(loads)
+            (n, register)
+            for n, load in enumerate(loads)
             if (register := _register(load.registers["a"], column)) is not None
-        )  # fmt: skip
+        )
         out.append(next(found, None))
     return [one for one in out if one is not None] if None not in out else []
 
@@ -236,15 +237,16 @@ def _described(step: Step, operand: str, major: str, records: Sequence[Record], 
 
 def _in_registers(
     step: Step, operand: str, known: Known, registers: tuple[NDArray[np.uint32], ...], near: Memory | None = None
-) -> Side:  # fmt: skip
+) -> Side:
     own = step.instruction.operand(operand)
     if any(held.shape != (own.threads, own.registers) for held in registers):
         raise LayoutError(
             "bad_capture",
             f"{step.record.where} recorded {registers[0].shape[1]} registers of {operand.upper()} a lane;"
             f" {step.instruction.ptx} has {own.registers}.",
-            "Give the array of the instruction's registers.", "capture",
-        )  # fmt: skip
+            "Give the array of the instruction's registers.",
+            "capture",
+        )
     codes = tuple(readable(grid(held, own, operand), known.element.name) for held in registers)
     mn, k = known.identify_lines(codes)
     inside = np.ones(mn.shape, np.bool_)

@@ -67,7 +67,7 @@ def verify(
     if not 1 <= len(given) <= 2:
         raise LayoutError(
             "bad_capture", f"{len(given)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
-        )  # fmt: skip
+        )
     captures = [form.read(on_host(one)) for one in given]
     files = [captures[0].records, *(_aligned(captures[0].records, one.records) for one in captures[1:])]
     whole, unread = steps(files[0])
@@ -107,7 +107,7 @@ def verify(
         notes.append(
             f"{captures[0].dropped} records found no room in the buffer: make it larger, or record less with"
             " LANESCOPE_WHEN."
-        )  # fmt: skip
+        )
     if captures[0].cut:
         notes.append(f"Only the first {form.MOST_RECORDS} records are read.")
     if skipped := captures[0].skipped:
@@ -150,9 +150,11 @@ def _aligned(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, 
         same = left.get(_key(record))
         if not same:
             raise LayoutError(
-                "bad_capture", f"The second capture has no record like that of {record.where}, warp {record.warp}.",
-                "Give the two passes of one kernel, launched alike.", "capture",
-            )  # fmt: skip
+                "bad_capture",
+                f"The second capture has no record like that of {record.where}, warp {record.warp}.",
+                "Give the two passes of one kernel, launched alike.",
+                "capture",
+            )
         out.append(same.pop())
     return tuple(out)
 
@@ -267,9 +269,10 @@ def _operand(
         stored = fits.of(side.memory, part, rows=side.rows, depth=side.depth, word=side.word, read=side.address)
     if asked and count < right.size:
         diagnoses = (
-            diagnosed_word(side, part, stored, of_other, stays) if side.memory is not None
+            diagnosed_word(side, part, stored, of_other, stays)
+            if side.memory is not None
             else diagnosed_registers(step, side, part, records, windows, fits)
-        )  # fmt: skip
+        )
     one = Operand(
         name=side.operand,
         how="descriptor" if side.memory is not None else "registers",
@@ -299,6 +302,10 @@ def _first(side: Side, part: Slice, right: NDArray[np.bool_]) -> Wrong:
     if min(read) < 0:
         read = (SEVERAL, SEVERAL) if SEVERAL in read else (NONE, NONE)
     return Wrong(
-        row, k, None if side.address is None else int(side.address[row, k]), read, expected,
+        row,
+        k,
+        None if side.address is None else int(side.address[row, k]),
+        read,
+        expected,
         None if side.memory is None else side.memory.place(*expected),
-    )  # fmt: skip
+    )

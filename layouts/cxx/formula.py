@@ -169,8 +169,13 @@ class _Reader(Climber[_Values]):
 
 
 _COMPARE: dict[str, Callable[[Array, Array], Any]] = {
-    "==": np.equal, "!=": np.not_equal, "<": np.less, ">": np.greater, "<=": np.less_equal, ">=": np.greater_equal,
-}  # fmt: skip
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    ">": np.greater,
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+}
 
 
 def _divide(op: str, a: Array, b: Array) -> Array:

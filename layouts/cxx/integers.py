@@ -97,9 +97,25 @@ CHAR32 = IntegerType("char32_t", 32, False, 3, 4)
 PYTHON = IntegerType("python int", 0, True, 9)
 
 TYPES = (
-    BOOL, CHAR, SCHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, LLONG, ULLONG, INT128, UINT128, WCHAR, CHAR8,
-    CHAR16, CHAR32,
-)  # fmt: skip
+    BOOL,
+    CHAR,
+    SCHAR,
+    UCHAR,
+    SHORT,
+    USHORT,
+    INT,
+    UINT,
+    LONG,
+    ULONG,
+    LLONG,
+    ULLONG,
+    INT128,
+    UINT128,
+    WCHAR,
+    CHAR8,
+    CHAR16,
+    CHAR32,
+)
 _BY_WIDTH = {True: {8: SCHAR, 16: SHORT, 32: INT, 64: LONG}, False: {8: UCHAR, 16: USHORT, 32: UINT, 64: ULONG}}
 _UNSIGNED = {CHAR: UCHAR, SCHAR: UCHAR, SHORT: USHORT, INT: UINT, LONG: ULONG, LLONG: ULLONG, INT128: UINT128}
 
@@ -107,13 +123,37 @@ _UNSIGNED = {CHAR: UCHAR, SCHAR: UCHAR, SHORT: USHORT, INT: UINT, LONG: ULONG, L
 TYPEDEFS: dict[str, IntegerType] = {
     **{f"{'' if s else 'u'}int{bits}_t": _BY_WIDTH[s][bits] for s in (True, False) for bits in (8, 16, 32, 64)},
     **{f"{'' if s else 'u'}int_least{bits}_t": _BY_WIDTH[s][bits] for s in (True, False) for bits in (8, 16, 32, 64)},
-    **{f"{'' if s else 'u'}int_fast{bits}_t": _BY_WIDTH[s][8 if bits == 8 else 64]
-       for s in (True, False) for bits in (8, 16, 32, 64)},
-    "size_t": ULONG, "uintptr_t": ULONG, "uintmax_t": ULONG, "ptrdiff_t": LONG, "intptr_t": LONG, "intmax_t": LONG,
-    "ssize_t": LONG, "CUdeviceptr": ULLONG, "cuuint32_t": UINT, "cuuint64_t": ULONG, "uint": UINT, "ulong": ULONG,
-    "ushort": USHORT, "uchar": UCHAR, "byte": UCHAR, "__int128_t": INT128, "__uint128_t": UINT128,
-    "u8": UCHAR, "u16": USHORT, "u32": UINT, "u64": ULONG, "i32": INT, "i64": LONG, "uint32": UINT, "uint64": ULONG,
-}  # fmt: skip
+    **{
+        f"{'' if s else 'u'}int_fast{bits}_t": _BY_WIDTH[s][8 if bits == 8 else 64]
+        for s in (True, False)
+        for bits in (8, 16, 32, 64)
+    },
+    "size_t": ULONG,
+    "uintptr_t": ULONG,
+    "uintmax_t": ULONG,
+    "ptrdiff_t": LONG,
+    "intptr_t": LONG,
+    "intmax_t": LONG,
+    "ssize_t": LONG,
+    "CUdeviceptr": ULLONG,
+    "cuuint32_t": UINT,
+    "cuuint64_t": ULONG,
+    "uint": UINT,
+    "ulong": ULONG,
+    "ushort": USHORT,
+    "uchar": UCHAR,
+    "byte": UCHAR,
+    "__int128_t": INT128,
+    "__uint128_t": UINT128,
+    "u8": UCHAR,
+    "u16": USHORT,
+    "u32": UINT,
+    "u64": ULONG,
+    "i32": INT,
+    "i64": LONG,
+    "uint32": UINT,
+    "uint64": ULONG,
+}
 _DISTINCT = {kind.name: kind for kind in (BOOL, WCHAR, CHAR8, CHAR16, CHAR32)}
 _QUALIFIERS = frozenset("const volatile constexpr constinit static inline typename".split())
 _WORDS = frozenset("unsigned signed int long short char __int128".split())
@@ -319,13 +359,23 @@ def truncated_remainder(left: int, right: int) -> int:
 
 
 _EXACT: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": truncated_quotient,
-    "%": truncated_remainder, "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
-}  # fmt: skip
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": truncated_quotient,
+    "%": truncated_remainder,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+}
 COMPARED: dict[str, Callable[[int, int], bool]] = {
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
-}  # fmt: skip
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+    "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b,
+}
 MOST_SHIFT = 4096  # of Python's int
 
 

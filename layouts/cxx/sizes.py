@@ -43,9 +43,19 @@ _PACKED = {
     "uint128_t": ("f64", 2),
 }
 _VECTORS = (
-    ("char", 1), ("uchar", 1), ("short", 2), ("ushort", 2), ("int", 4), ("uint", 4), ("long", 8), ("ulong", 8),
-    ("longlong", 8), ("ulonglong", 8), ("float", 4), ("double", 8),
-)  # fmt: skip
+    ("char", 1),
+    ("uchar", 1),
+    ("short", 2),
+    ("ushort", 2),
+    ("int", 4),
+    ("uint", 4),
+    ("long", 8),
+    ("ulong", 8),
+    ("longlong", 8),
+    ("ulonglong", 8),
+    ("float", 4),
+    ("double", 8),
+)
 _MOST_ALIGNED = 16
 
 
@@ -68,9 +78,10 @@ VECTORS = _vectors()
 ELEMENT_BITS: dict[str, int] = {
     **{name: DTYPES[ptx].bits for ptx, names in _NAMED.items() for name in names.split()},
     **{name: DTYPES[ptx].bits * count for name, (ptx, count) in _PACKED.items()},
-    **{name: VECTORS[name].bytes * 8
-       for name in "float2 int2 uint2 long2 float4 int4 uint4 double2 ulonglong2".split()},
-}  # fmt: skip
+    **{
+        name: VECTORS[name].bytes * 8 for name in "float2 int2 uint2 long2 float4 int4 uint4 double2 ulonglong2".split()
+    },
+}
 
 
 @lru_cache(maxsize=1024)

@@ -161,9 +161,10 @@ def explain(case: Case) -> Explanation:
 def _cover(case: Case, known: list[Slip]) -> Explanation:
     """Slips of disjoint fields that account for every wrong field; a field none accounts for is named by itself."""
     fitting = [
-        s for s in known
+        s
+        for s in known
         if set(s.amounts) <= case.differ and all(case.same(n, v) for n, v in {**s.amounts, **s.must}.items())
-    ]  # fmt: skip
+    ]
 
     def cheapest(left: frozenset[str]) -> tuple[float, tuple[Slip, ...]]:
         check_deadline()

@@ -29,9 +29,15 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
         for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
             for mn_size, k_size in sizes(given, seen, atom, order):
                 spec = {
-                    "kind": "canonical", "element_bits": tile_bits(seen), "major": seen.major, "swizzle": mode.name,
-                    "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen),
-                }  # fmt: skip
+                    "kind": "canonical",
+                    "element_bits": tile_bits(seen),
+                    "major": seen.major,
+                    "swizzle": mode.name,
+                    "mn": mn_size,
+                    "k": k_size,
+                    "order": order,
+                    "base": given.start_address - bytes_of(k, seen),
+                }
                 stored = _stored(spec, seen)
                 if (
                     not stored

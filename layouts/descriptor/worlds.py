@@ -154,9 +154,15 @@ def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None
         extents += [(order, max(m, mn), max(n, k)) for order in ("mn", "k") for m, n in sizes(given, seen, atom, order)]
     for order, m, n in dict.fromkeys(extents):
         spec = {
-            "kind": "canonical", "element_bits": tile_bits(seen), "major": seen.major, "swizzle": mode.name,
-            "mn": _up(m, atom[0]), "k": _up(n, atom[1]), "order": order, "base": stored.base,
-        }  # fmt: skip
+            "kind": "canonical",
+            "element_bits": tile_bits(seen),
+            "major": seen.major,
+            "swizzle": mode.name,
+            "mn": _up(m, atom[0]),
+            "k": _up(n, atom[1]),
+            "order": order,
+            "base": stored.base,
+        }
         name = "8×8 core matrices" if mode.chunks == 1 else f"{mode.name} atoms"
         yield from _try(
             "row_major_not_core_matrix",

@@ -35,9 +35,12 @@ class Dump:
     def __post_init__(self) -> None:
         if self.base % 4 or not 0 <= self.base < WINDOW_BYTES:
             raise LayoutError(
-                "bad_dump", f"base is {self.base:#x}.", f"A multiple of 4 below {WINDOW_BYTES:#x}: the address of the"
-                " dump's first byte, as __cvta_generic_to_shared gives it.", "base",
-            )  # fmt: skip
+                "bad_dump",
+                f"base is {self.base:#x}.",
+                f"A multiple of 4 below {WINDOW_BYTES:#x}: the address of the"
+                " dump's first byte, as __cvta_generic_to_shared gives it.",
+                "base",
+            )
 
 
 def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
@@ -60,8 +63,10 @@ def _of_npy(raw: bytes, field: str) -> NDArray[np.uint8]:
     told = _header(raw, field)
     if told.by_column and len(told.shape) > 1:
         raise _bad(
-            field, "The array is stored by columns (fortran_order).", "Save numpy.ascontiguousarray of it.",
-        )  # fmt: skip
+            field,
+            "The array is stored by columns (fortran_order).",
+            "Save numpy.ascontiguousarray of it.",
+        )
     if told.kind.byteorder == ">":
         raise _bad(field, f"The array is big-endian ({told.kind.str}).", "Save the bytes as uint8.")
     return np.frombuffer(raw, np.uint8, told.data_bytes, told.offset)
@@ -73,15 +78,14 @@ def _header(raw: bytes, field: str) -> npy.Header:
         raise _bad(field, "The header of the .npy file cannot be read.", "Save one array with numpy.save.")
     if told.kind.hasobject or told.kind.kind not in "biufV" or told.kind.names:
         raise _bad(
-            field, f"The array is of type {told.kind.str if told.kind.names is None else 'struct'}.",
+            field,
+            f"The array is of type {told.kind.str if told.kind.names is None else 'struct'}.",
             "Save an array of numbers; objects are never loaded.",
-        )  # fmt: skip
+        )
     held = len(raw) - told.offset
     if told.data_bytes != held:
         what = "truncated" if held < told.data_bytes else "longer than its header says"
-        raise _bad(
-            field, f"The .npy file is {what}: {held} bytes of data for {told.data_bytes}.", "Save it again."
-        )  # fmt: skip
+        raise _bad(field, f"The .npy file is {what}: {held} bytes of data for {told.data_bytes}.", "Save it again.")
     return told
 
 
@@ -118,9 +122,10 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
     if len(told.shape) != 2 or any(has < least for has, least in zip(told.shape, need, strict=True)):
         turned = " That is the transpose." if told.shape[::-1] == need else ""
         raise _bad(
-            field, f"The tile is {' × '.join(map(str, told.shape)) or 'one number'}.{turned}",
+            field,
+            f"The tile is {' × '.join(map(str, told.shape)) or 'one number'}.{turned}",
             f"Operand {operand} is ({', '.join(name)}), at least {need[0]} × {need[1]}.",
-        )  # fmt: skip
+        )
     tile = codes_of(npy.array(raw, told), row.name, taken, field)
     return tile if operand == "a" else replace(tile, codes=tile.codes.T)
 
@@ -135,26 +140,23 @@ def codes_of(made: NDArray[Any], element: str, taken: str = "", field: str = "ex
 
 
 def _are_codes(kind: np.dtype[Any], row: DType) -> bool:
-    return row.format is not None and (
-        kind.kind == "V" or (kind.kind in "iu" and kind.itemsize * 8 == row.bits)
-    )  # fmt: skip
+    return row.format is not None and (kind.kind == "V" or (kind.kind in "iu" and kind.itemsize * 8 == row.bits))
 
 
 def _codes(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> codec.Bits:
     if kind.kind == "f" or kind.itemsize * 8 != max(row.bits, 8):
         raise _bad(
-            field, f"The tile's numbers are {kind.str}, no codes of {row.name}.",
+            field,
+            f"The tile's numbers are {kind.str}, no codes of {row.name}.",
             f"Save the bits as uint{max(row.bits, 8)}, or numbers to be taken as values.",
-        )  # fmt: skip
+        )
     little = made if kind.kind == "V" else made.astype(kind.newbyteorder("<"))
     return np.ascontiguousarray(little).view(f"<u{kind.itemsize}").astype(np.uint64)
 
 
 def _encoded(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> tuple[codec.Bits, int]:
     if kind.kind == "V":
-        raise _bad(
-            field, f"The tile's elements are raw bytes ({kind.str}).", f"Save numbers, or {row.bits}-bit codes."
-        )  # fmt: skip
+        raise _bad(field, f"The tile's elements are raw bytes ({kind.str}).", f"Save numbers, or {row.bits}-bit codes.")
     values = made.astype(np.float64)
     low, high = codec.bounds(row.name)
     whole = row.format is None
@@ -164,9 +166,7 @@ def _encoded(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) ->
     if wrong.any():
         at = tuple(int(n) for n in np.argwhere(wrong)[0])
         what = "Integers" if whole else "Numbers"
-        raise _bad(
-            field, f"[{at[0]},{at[1]}] = {values[at]:g} is no {row.name}.", f"{what} from {low:g} to {high:g}."
-        )  # fmt: skip
+        raise _bad(field, f"[{at[0]},{at[1]}] = {values[at]:g} is no {row.name}.", f"{what} from {low:g} to {high:g}.")
     codes = codec.encode(made if whole else values, row.name)
     held = codec.decode(codes, row.name)
     return codes, int(((held != values) & ~np.isnan(values)).sum())

@@ -174,14 +174,14 @@ def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, siz
 
 def _judged(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
     seen, row = made.seen, made.element
-    for name, at, size, extent in zip(
-        ("mn", "k"), origin, (seen.rows, seen.k), tile.codes.shape, strict=True
-    ):  # fmt: skip
+    for name, at, size, extent in zip(("mn", "k"), origin, (seen.rows, seen.k), tile.codes.shape, strict=True):
         if at + size > extent:
             raise LayoutError(
-                "bad_slice", f"The slice {name} {at} … {at + size - 1} does not lie in the expected tile's {extent}.",
-                f"The instruction takes {size} of {name}.", f"slice.{name}",
-            )  # fmt: skip
+                "bad_slice",
+                f"The slice {name} {at} … {at + size - 1} does not lie in the expected tile's {extent}.",
+                f"The instruction takes {size} of {name}.",
+                f"slice.{name}",
+            )
     mn, k = origin
     wanted = tile.codes[mn : mn + seen.rows, k : k + seen.k]
     right = made.inside & (keys(made.codes, row) == keys(wanted, row))
@@ -191,10 +191,13 @@ def _judged(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
     found = search(_image(made.dump, row), codec.readable(tile.codes, row.name), row.bits, made.descriptor)
     spots = places(_image(made.dump, row), codec.readable(tile.codes, row.name), row.bits, found, origin, seen)
     return replace(
-        out, where=spots, layouts=tuple(_explained(out, found, origin)),
-        layout_count=len(found), begins=tuple(_begins(out, found, spots)),
+        out,
+        where=spots,
+        layouts=tuple(_explained(out, found, origin)),
+        layout_count=len(found),
+        begins=tuple(_begins(out, found, spots)),
         transposed=_turned(out),
-    )  # fmt: skip
+    )
 
 
 def _image(dump: Dump, row: DType) -> Image:

@@ -119,8 +119,9 @@ def _word(reads: Reader, made: Placed, number: int) -> Descriptor:
     found = plainest(made.where, made.view, 0, number * made.step)
     if found is None:
         raise reads.fail(
-            "no_descriptor", "kind",
+            "no_descriptor",
+            "kind",
             f"No descriptor reads step {number} of {reads.side.upper()} stored so, {made.major}-major.",
             "Give a descriptor to see what it reads, or store it as a canonical tile.",
-        )  # fmt: skip
+        )
     return found

@@ -135,9 +135,12 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
     if steps % least or steps > MOST_STEPS:
         s = next(iter(found), "b")
         allowed = [n * least * step[s] for n in (1, 2, 3)]
-        raise reads[s].fail("bad_option", "k",
-        f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.",
-        f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …")  # fmt: skip
+        raise reads[s].fail(
+            "bad_option",
+            "k",
+            f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.",
+            f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …",
+        )
     return steps
 
 
@@ -202,7 +205,7 @@ def _check_shared(made: Plan) -> None:
                 f"The descriptor would read up to byte {end - 1}; a block has {MOST_SHARED}. It was not executed.",
                 "The start counts from shared memory's first byte; start and strides must stay inside.",
                 f"{side.letter}.descriptor",
-            )  # fmt: skip
+            )
 
 
 # mma.sync -------------------------------------------------------------------------------------------------------------
@@ -239,8 +242,12 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
     least = -(-plain.line_units * plain.unit_bytes // 16) * 16
     pitch = reads.whole("pitch_bytes", least, least, 4096)
     if pitch % 16:
-        raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is not a multiple of 16.",
-        f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
+        raise reads.fail(
+            "misaligned",
+            "pitch_bytes",
+            f"A pitch of {pitch} bytes is not a multiple of 16.",
+            f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.",
+        )
     swizzle = mode(reads.word("swizzle", NAMES))
     where = {
         "kind": "rows",

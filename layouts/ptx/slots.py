@@ -103,12 +103,14 @@ def _issued(issue: Issue, a_from: str) -> list[Slot]:
         else Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")
     )
     return [
-        at("d_tmem", "D"), a, Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B"),
+        at("d_tmem", "D"),
+        a,
+        Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B"),
         *([at("meta_tmem", "sparsity metadata")] if issue.sparse else ()),
         Slot("idesc", "register", 1, "b32", False, "instruction descriptor: M, N, types, majors"),
         *([at("scale_a_tmem", "A's scale factors"), at("scale_b_tmem", "B's scale factors")] if issue.factors else ()),
         Slot("enable_input_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D"),
-    ]  # fmt: skip
+    ]
 
 
 def _result(instruction: Instruction, name: str) -> Slot:

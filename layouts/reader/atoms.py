@@ -197,10 +197,14 @@ def _trivial_umma(text: Text, value: Term, paired: int) -> Atom | None:
     """
     first = value.at(0, "a_dtype", "ab_dtype")
     given = {
-        "a": first, "b": value.at(1, "b_dtype") if paired else first, "d": value.at(3 + paired, "acc_dtype"),
-        "group": value.at(4 + paired, "cta_group"), "x": value.at(1 + paired, "a_leading_mode"),
-        "y": value.at(2 + paired, "b_leading_mode"), "source": value.at(6 + paired, "a_source"),
-    }  # fmt: skip
+        "a": first,
+        "b": value.at(1, "b_dtype") if paired else first,
+        "d": value.at(3 + paired, "acc_dtype"),
+        "group": value.at(4 + paired, "cta_group"),
+        "x": value.at(1 + paired, "a_leading_mode"),
+        "y": value.at(2 + paired, "b_leading_mode"),
+        "source": value.at(6 + paired, "a_source"),
+    }
     words = {name: text.words(text.meant(one)) for name, one in given.items() if one is not None}
     tiler = text.meant(value.at(5 + paired, "mma_tiler_mn"))
     sizes = [text.number(one) for one in tiler] if isinstance(tiler, tuple) else []
@@ -327,13 +331,19 @@ _MOVES = {
     "LdMatrix8x16x8bOp": _Move("m8n16", 8, (1, 2, 4), False, (4, 6)),
     "LdMatrix16x16x8bOp": _Move("m16n16", 8, (1, 2), True, (4, 6), older=True),
     "LdMatrix16x8x8bOp": _Move(
-        "m16n16", 8, (2, 4), turned=True, unpacks=(4, 6), each=2, older=False,
+        "m16n16",
+        8,
+        (2, 4),
+        turned=True,
+        unpacks=(4, 6),
+        each=2,
+        older=False,
         note="The operation permutes addresses and values around this instruction, so that a thread holds what"
         " stmatrix.m16n8.trans stores; the instruction's own map is the one before that.",
     ),
     "StMatrix8x8x16bOp": _Move("m8n8", 16, (1, 2, 4)),
     "StMatrix16x8x8bOp": _Move("m16n8", 8, (1, 2, 4), True, older=True),
-}  # fmt: skip
+}
 
 
 def _moved(text: Text, value: Term) -> Atom | None:
@@ -393,8 +403,10 @@ def moves(name: str) -> list[Atom]:
     turned = (False, True) if row.turned is None else (row.turned,)
     given = [
         f"transpose={way}, num_matrices={count}, unpack_bits={unpack}"
-        for unpack in (None, *row.unpacks) for way in turned for count in row.counts
-    ]  # fmt: skip
+        for unpack in (None, *row.unpacks)
+        for way in turned
+        for count in row.counts
+    ]
     homes = [terms.of(f"{name}({one})") for one in given]
     return [one for home in homes for term in terms.found(home, OPERATION) if (one := _moved(home, term))]
 

@@ -18,9 +18,15 @@ _OPERATION = re.compile(
 _TYPES = re.compile(r"\b(?P<where>memdesc|tensor)\s*<\s*(?P<sizes>(?:\d{1,6}x){2,4})(?P<type>[a-zA-Z]\w{0,12})\b")
 _LINE = 2048  # characters behind the operation that may hold its types
 _INPUTS = {
-    "f16": "f16", "bf16": "bf16", "f32": "tf32", "tf32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2",
-    "f8E4M3FNUZ": "e4m3", "i8": "s8",
-}  # fmt: skip
+    "f16": "f16",
+    "bf16": "bf16",
+    "f32": "tf32",
+    "tf32": "tf32",
+    "f8E4M3FN": "e4m3",
+    "f8E5M2": "e5m2",
+    "f8E4M3FNUZ": "e4m3",
+    "i8": "s8",
+}
 _RESULTS = {"f32": "f32", "f16": "f16", "i32": "s32"}
 _NEEDED = (
     "The wgmma is named by the tensors' types and by #mma's instrShape: paste the line with its types, or #mma = …"

@@ -12,8 +12,14 @@ from lanescope.reader import terms
 from lanescope.reader.found import Found, instruction
 
 _FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
-_SAID = {"__half": "half", "nv_bfloat16": "__nv_bfloat16", "signedchar": "signedchar", "int8_t": "signedchar",
-"uint8_t": "unsignedchar", "int32_t": "int"}  # fmt: skip
+_SAID = {
+    "__half": "half",
+    "nv_bfloat16": "__nv_bfloat16",
+    "signedchar": "signedchar",
+    "int8_t": "signedchar",
+    "uint8_t": "unsignedchar",
+    "int32_t": "int",
+}
 _MOST = 64  # fragments of one text
 _WORDS = frozenset(
     "matrix_a matrix_b accumulator half float double int __nv_bfloat16 signedchar unsignedchar tf32 s4 u4 b1 row_major"

@@ -25,8 +25,11 @@ def made(maker: str, given: dict[str, Any], text: str) -> dict[str, Any]:
     if not (_numbers(shape) and _numbers(order) and sorted(order) == list(range(len(shape)))):
         return {**out, "offset": text}
     part = _part(shape, cga)
-    offset = [[1 << bit if at == dim else 0 for at in range(len(shape))]
-              for dim in order for bit in range(part[dim].bit_length() - 1)]  # fmt: skip
+    offset = [
+        [1 << bit if at == dim else 0 for at in range(len(shape))]
+        for dim in order
+        for bit in range(part[dim].bit_length() - 1)
+    ]
     return {**out, "offset": offset, "block": cga, "shape": shape}
 
 

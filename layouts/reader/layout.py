@@ -46,9 +46,11 @@ def read(text: str) -> tuple[Found, ...]:
         text = _VALUES.sub(r"\1", text, count=1)
     if _COORDINATES.search(text) and text.lstrip().startswith(("ArithTuple", "(")):
         raise LayoutError(
-            "bad_cute", "A coordinate tensor: its strides are basis elements (1@0), so it places nothing in memory.",
-            "Give the layout of the data.", "text",
-        )  # fmt: skip
+            "bad_cute",
+            "A coordinate tensor: its strides are basis elements (1@0), so it places nothing in memory.",
+            "Give the layout of the data.",
+            "text",
+        )
     lines = list(islice(labelled.lines(text), labelled.MOST))
     looks = len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", "")
     sentence = looks and len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1

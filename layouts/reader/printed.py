@@ -200,11 +200,22 @@ def _completed(text: str) -> tuple[Found, ...]:
         said = Descriptor(word).facts
         facts: dict[str, Any] = {
             "fields": {name: said[name] for name in ("lbo_bytes", "sbo_bytes", "base_offset", "swizzle")},
-            "start": start, "format": "wgmma", "word": None, "warnings": [],
-        }  # fmt: skip
+            "start": start,
+            "format": "wgmma",
+            "word": None,
+            "warnings": [],
+        }
         notice = f"{hex_word(word)} with a start address that {start} puts in."
-        out.append(Found("builder", f"IR that builds a descriptor: start address from '{start}'", facts, (notice,),
-                         False, ("start",)))  # fmt: skip
+        out.append(
+            Found(
+                "builder",
+                f"IR that builds a descriptor: start address from '{start}'",
+                facts,
+                (notice,),
+                False,
+                ("start",),
+            )
+        )
     return tuple(out[:_MOST])
 
 

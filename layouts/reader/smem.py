@@ -243,10 +243,15 @@ def _found(one: Atom, shape: Any, order: tuple[int, ...] | None) -> Found:
     storage: dict[str, Any] | None = None
     if one.major:
         storage = {
-            "kind": "canonical", "element_bits": one.bits, "major": one.major, "swizzle": one.mode,
-            "mn": mn if isinstance(mn, int) else None, "k": k if isinstance(k, int) else None,
-            "order": "k" if first else "mn", "base": None,
-        }  # fmt: skip
+            "kind": "canonical",
+            "element_bits": one.bits,
+            "major": one.major,
+            "swizzle": one.mode,
+            "mn": mn if isinstance(mn, int) else None,
+            "k": k if isinstance(k, int) else None,
+            "order": "k" if first else "mn",
+            "base": None,
+        }
     elif text and modes == 2:
         storage = {"kind": "cute", "layout": text}
     flat = list(zip(shapes.leaves(laid.shape), shapes.leaves(laid.stride), strict=True)) if laid else []

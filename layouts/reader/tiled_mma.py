@@ -151,8 +151,11 @@ def _found(
         **({"majors": atom.majors} if atom and atom.majors else {}),
     }
     if umma and umma.atom:
-        facts["umma"] = {"idesc": str(umma.atom.word), "ctas": umma.atom.ctas,
-                         "a_from": "tensor" if umma.atom.tensor_a else "shared"}  # fmt: skip
+        facts["umma"] = {
+            "idesc": str(umma.atom.word),
+            "ctas": umma.atom.ctas,
+            "a_from": "tensor" if umma.atom.tensor_a else "shared",
+        }
         notices = [*notices, UMMA]
         notices += [f"The text leaves {', '.join(umma.open)} open; the tile is the same for all."] if umma.open else []
     elif atom and atom.tensor_memory:

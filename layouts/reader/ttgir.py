@@ -100,12 +100,14 @@ def module(text: str) -> Module | None:
     order = list(dict.fromkeys([*names, *tensors]))
     made = tuple(
         Used(
-            text_, tuple(names.get(text_, {})),
+            text_,
+            tuple(names.get(text_, {})),
             tuple(sorted(tensors.get(text_, {}), key=lambda one: -tensors[text_][one])),
             tuple(sorted(ops.get(text_, {}).items(), key=lambda item: -item[1])),
         )
-        for text_ in order if "<" in text_ and "shared_memory" not in text_ and len(text_) <= LONGEST_LAYOUT
-    )  # fmt: skip
+        for text_ in order
+        if "<" in text_ and "shared_memory" not in text_ and len(text_) <= LONGEST_LAYOUT
+    )
     return Module(
         made[:MOST_LAYOUTS],
         tuple(Move(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_MOVES],
@@ -152,9 +154,12 @@ def _tensors(line: str, aliases: dict[str, str], known: dict[str, str]) -> Itera
         name = sizes[2]
         name = "ptr" if name.startswith("!") else name
         yield Tensor(
-            shape, name, _bits(name), _expanded(layout, aliases, known),
+            shape,
+            name,
+            _bits(name),
+            _expanded(layout, aliases, known),
             tuple(m[0] for m in [_NAME.fullmatch(layout.strip())] if m),
-        )  # fmt: skip
+        )
 
 
 def _parts(line: str, at: int) -> list[str]:

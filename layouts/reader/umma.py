@@ -233,9 +233,18 @@ def _made(
 def _operation(home: Text, value: Term) -> Spelled:
     row = OPERATIONS[value.name]
     names = [*row.types, "shape", "group", "source", *(["transpose_a", "transpose_b"] if row.majors else [])]
-    words = {"ab": "ab_dtype", "a": "a_dtype", "b": "b_dtype", "d": "acc_dtype", "scale_type": "sf_dtype",
-             "shape": "instruction_shape", "group": "cta_group", "source": "a_src", "transpose_a": "a_major_mode",
-             "transpose_b": "b_major_mode"}  # fmt: skip
+    words = {
+        "ab": "ab_dtype",
+        "a": "a_dtype",
+        "b": "b_dtype",
+        "d": "acc_dtype",
+        "scale_type": "sf_dtype",
+        "shape": "instruction_shape",
+        "group": "cta_group",
+        "source": "a_src",
+        "transpose_a": "a_major_mode",
+        "transpose_b": "b_major_mode",
+    }
     said = {name: home.meant(value.at(at, words[name])) for at, name in enumerate(names)}
     missing = [words[name] for name, given in said.items() if given is None]
     if missing:

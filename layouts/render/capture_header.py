@@ -26,14 +26,27 @@ def header() -> str:
     """The text of lanescope.cuh."""
     out = _TEXT
     for name, text in {
-        "HEADER": _struct("Header", HEADER), "RECORD": _struct("Record", RECORD), "MAGIC": f"0x{MAGIC:016x}ull",
-        "MARK": f"0x{MARK:08x}u", "VERSION": str(VERSION), "HEADER_BYTES": str(HEADER_BYTES),
-        "RECORD_BYTES": str(RECORD_BYTES), "OPEN": f"0x{OPEN:x}u", "WGMMA": str(WGMMA), "LDMATRIX": str(LDMATRIX),
-        "MMA": str(MMA), "FRAGMENT": str(FRAGMENT), "MOST_WINDOW": str(MOST_WINDOW),
-        "FIRST_F16": str(fills.FIRST["f16"]), "FIRST_BF16": str(fills.FIRST["bf16"]),
-        "FIRST_TF32": f"0x{fills.FIRST['tf32']:x}", "STEP_TF32": f"0x{fills.STEP['tf32']:x}", "MN": str(fills.MN),
-        "K": str(fills.K), "EIGHT": str(fills.EIGHT),
-    }.items():  # fmt: skip
+        "HEADER": _struct("Header", HEADER),
+        "RECORD": _struct("Record", RECORD),
+        "MAGIC": f"0x{MAGIC:016x}ull",
+        "MARK": f"0x{MARK:08x}u",
+        "VERSION": str(VERSION),
+        "HEADER_BYTES": str(HEADER_BYTES),
+        "RECORD_BYTES": str(RECORD_BYTES),
+        "OPEN": f"0x{OPEN:x}u",
+        "WGMMA": str(WGMMA),
+        "LDMATRIX": str(LDMATRIX),
+        "MMA": str(MMA),
+        "FRAGMENT": str(FRAGMENT),
+        "MOST_WINDOW": str(MOST_WINDOW),
+        "FIRST_F16": str(fills.FIRST["f16"]),
+        "FIRST_BF16": str(fills.FIRST["bf16"]),
+        "FIRST_TF32": f"0x{fills.FIRST['tf32']:x}",
+        "STEP_TF32": f"0x{fills.STEP['tf32']:x}",
+        "MN": str(fills.MN),
+        "K": str(fills.K),
+        "EIGHT": str(fills.EIGHT),
+    }.items():
         out = out.replace(f"@{name}@", text)
     return out
 

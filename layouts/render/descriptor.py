@@ -7,9 +7,14 @@ from __future__ import annotations
 from lanescope.descriptor.matrix import LBO, SBO, START, Descriptor
 
 BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
-    "start_address": "start_address_", "lbo": "leading_byte_offset_", "sbo": "stride_byte_offset_",
-    "version": "version_", "base_offset": "base_offset_", "lbo_mode": "lbo_mode_", "swizzle": "layout_type_",
-}  # fmt: skip
+    "start_address": "start_address_",
+    "lbo": "leading_byte_offset_",
+    "sbo": "stride_byte_offset_",
+    "version": "version_",
+    "base_offset": "base_offset_",
+    "lbo_mode": "lbo_mode_",
+    "swizzle": "layout_type_",
+}
 
 
 def code(descriptor: Descriptor) -> dict[str, str]:

@@ -68,10 +68,16 @@ def diagram(figure: Figure, style: Style, title: str, description: str = "", ext
     tall = y if style.legend or style.caption else moved.height
     body = f'<g transform="translate(0 {above:g})">{extra}</g>' if extra and above else extra
     return svg(
-        Figure(width, tall, panels), title=shown or title, description=description, colour=style.colour,
+        Figure(width, tall, panels),
+        title=shown or title,
+        description=description,
+        colour=style.colour,
         label=style.label,
-        threads=style.threads, palette=style.palette, labels_up_to=MOST_LABELS, extra=body + "".join(out),
-    )  # fmt: skip
+        threads=style.threads,
+        palette=style.palette,
+        labels_up_to=MOST_LABELS,
+        extra=body + "".join(out),
+    )
 
 
 def _legend_rows(figure: Figure, style: Style) -> list[tuple[str, int]]:

@@ -8,9 +8,12 @@ from lanescope.ptx.dtypes import DTYPES, dtype
 from lanescope.ptx.table.kinds import ALONE, WS
 
 MEMBERS = {
-    "sparsity_selector": "sparse_id2_", "max_shift": "max_shift_", "sfa_id": "a_sf_id_", "sfb_id": "b_sf_id_",
+    "sparsity_selector": "sparse_id2_",
+    "max_shift": "max_shift_",
+    "sfa_id": "a_sf_id_",
+    "sfb_id": "b_sf_id_",
     "k": "k_size_",
-}  # fmt: skip
+}
 
 
 def constant(given: Idesc) -> str:

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 1 << 12  # of a CuTe layout
 WAYS = {
-    "same": "nothing moves", "registers": "registers are renamed", "warp": "lanes of a warp exchange elements",
-    "shared": "through shared memory", "cluster": "through shared memory of other blocks",
-}  # fmt: skip
+    "same": "nothing moves",
+    "registers": "registers are renamed",
+    "warp": "lanes of a warp exchange elements",
+    "shared": "through shared memory",
+    "cluster": "through shared memory of other blocks",
+}
 
 
 def _operand(one: Operand) -> str:
@@ -115,15 +118,23 @@ def _conversion(one: Conversion) -> str:
     held = f"{one.in_thread} of {one.places} elements stay in their thread, {one.in_warp} in their warp."
     lines = [held]
     if one.trip:
-        costs = (f"{side.name}: {side.wavefronts} wavefronts, {side.ideal} without conflicts."
-                 for side in (one.trip.store, one.trip.load))  # fmt: skip
+        costs = (
+            f"{side.name}: {side.wavefronts} wavefronts, {side.ideal} without conflicts."
+            for side in (one.trip.store, one.trip.load)
+        )
         lines += costs
     return _told(one.way in ("same", "registers"), WAYS[one.way], *lines)
 
 
 PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {  # (class, svg or html) → what draws one
-    ("Operand", "svg"): _operand, ("Instruction", "svg"): _instruction, ("CuteLayout", "svg"): _layout,
-    ("Tile", "svg"): _tile, ("Descriptor", "svg"): _descriptor, ("TiledCopy", "html"): _copy,
-    ("Verdict", "html"): _verdict, ("Chain", "html"): _chain, ("Cost", "html"): _cost,
+    ("Operand", "svg"): _operand,
+    ("Instruction", "svg"): _instruction,
+    ("CuteLayout", "svg"): _layout,
+    ("Tile", "svg"): _tile,
+    ("Descriptor", "svg"): _descriptor,
+    ("TiledCopy", "html"): _copy,
+    ("Verdict", "html"): _verdict,
+    ("Chain", "html"): _chain,
+    ("Cost", "html"): _cost,
     ("Conversion", "html"): _conversion,
-}  # fmt: skip
+}

@@ -137,9 +137,13 @@ def memory_svg(made: Cells, title: str) -> str:
 
 # What a standalone picture draws for the state of a chunk of memory; -1: a plain cell.
 _STATUS = {
-    RIGHT: palette.RIGHT, READ: palette.READ, STORED: palette.STORED, OTHER: palette.BOTH, PLAIN: -1,
+    RIGHT: palette.RIGHT,
+    READ: palette.READ,
+    STORED: palette.STORED,
+    OTHER: palette.BOTH,
+    PLAIN: -1,
     UNUSED: palette.IDLE,
-}  # fmt: skip
+}
 _HIGH = 18.0  # a cell of a standalone picture; the rest of its size follows from its texts
 
 
@@ -194,11 +198,20 @@ def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
     longest = max((len(text) for row in held for text in row), default=0)
     beside = left + max(operand.width, 6.7 * len(title)) + LEFT + 7.0 * len(addresses[-1])
     memory = Panel(
-        "memory", "Shared memory" + ", the first rows" * cut, rows=len(state), cols=8,
-        x=beside, y=TOP, cell_width=max(52.0, longest * 6.7 + 8), cell_height=_HIGH, grid=None, texts=held,
-        status=np.vectorize(_STATUS.__getitem__)(state).astype(np.int32), row_names=addresses,
+        "memory",
+        "Shared memory" + ", the first rows" * cut,
+        rows=len(state),
+        cols=8,
+        x=beside,
+        y=TOP,
+        cell_width=max(52.0, longest * 6.7 + 8),
+        cell_height=_HIGH,
+        grid=None,
+        texts=held,
+        status=np.vectorize(_STATUS.__getitem__)(state).astype(np.int32),
+        row_names=addresses,
         col_names=tuple(f"+{c * 16:02x}" for c in range(8)),
-    )  # fmt: skip
+    )
     tall = TOP + max(operand.height, memory.height) + 8
     return Figure(beside + max(memory.width, 6.7 * len(memory.title)) + 8, tall, (operand, memory))
 

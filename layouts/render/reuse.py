@@ -135,14 +135,19 @@ def code(found: Reuse) -> str:
     given, entries = ("unsigned", source.registers) if source.element.bits < 32 else (source.element.cpp, source.values)
     fill = _shuffles(found, made) if found.verdict == "shuffle" else _packing(found, made)
     used = any(made.name in line for line in fill)
-    return "\n".join([
-        *_comment(found),
-        *(f"#include <{name}>" for name in made.headers if used),
-        *(["", made.function(source.element.name, result), ""] if used else []),
-        f"__device__ inline void d_to_a({result} (&a){shape}, const {given} (&d)[{found.tiles}][{entries}]) {{",
-        *("  " + line for line in fill),
-        "}",
-    ]) + "\n"  # fmt: skip
+    return (
+        "\n".join(
+            [
+                *_comment(found),
+                *(f"#include <{name}>" for name in made.headers if used),
+                *(["", made.function(source.element.name, result), ""] if used else []),
+                f"__device__ inline void d_to_a({result} (&a){shape}, const {given} (&d)[{found.tiles}][{entries}]) {{",
+                *("  " + line for line in fill),
+                "}",
+            ]
+        )
+        + "\n"
+    )
 
 
 def _comment(found: Reuse) -> list[str]:

@@ -41,9 +41,11 @@ class Plane:
         down, across = axes if axes is not None and len(axes) == 2 else (rank - 2, rank - 1)
         if down == across or not (0 <= down < rank and 0 <= across < rank):
             raise LayoutError(
-                "bad_axes", f"axes is {down},{across}.", f"Two different axes from 0 to {rank - 1}: down, across.",
+                "bad_axes",
+                f"axes is {down},{across}.",
+                f"Two different axes from 0 to {rank - 1}: down, across.",
                 "axes",
-            )  # fmt: skip
+            )
         hidden = [axis for axis in range(rank) if axis not in (down, across)]
         fixed = dict(zip(hidden, [*at, *[0] * rank], strict=False))
         for axis, index in fixed.items():
@@ -137,10 +139,16 @@ def threads_sheet(coords: Sequence[Longs], sizes: Sequence[int], plane: Plane, e
     holder = owner[:-1].reshape(rows, cols)
     values = coords[0].shape[1]
     return Sheet(
-        rows, cols, np.where(holder < 0, -1, holder // values), np.where(holder < 0, -1, holder % values),
-        copies=copies.astype(np.int64), place=None, element_bits=element_bits, row_names=_names(plane, rows, cols),
+        rows,
+        cols,
+        np.where(holder < 0, -1, holder // values),
+        np.where(holder < 0, -1, holder % values),
+        copies=copies.astype(np.int64),
+        place=None,
+        element_bits=element_bits,
+        row_names=_names(plane, rows, cols),
         cell=np.where(shown, down * cols + across, -1),
-    )  # fmt: skip
+    )
 
 
 def memory_sheet(offset: Longs, plane: Plane, element_bits: int, memory: str = "shared") -> Sheet:
@@ -201,9 +209,14 @@ def drawn(sheet: Sheet, colour: str, title: str, *, room: float = _ROOM) -> Draw
 
 
 def _panel(
-    sheet: Sheet, colour: str, title: str, *, letter: str = "V", room: float = _ROOM,
+    sheet: Sheet,
+    colour: str,
+    title: str,
+    *,
+    letter: str = "V",
+    room: float = _ROOM,
     at: tuple[float, float] = (_LEFT, TOP),
-) -> tuple[Panel, list[Swatch]]:  # fmt: skip
+) -> tuple[Panel, list[Swatch]]:
     """The cells of a sheet at a place of the paper, and what their fills mean."""
     cols = min(sheet.cols, WIDEST)
     rows = min(sheet.rows, max(8, MOST_DRAWN // cols))
@@ -215,9 +228,19 @@ def _panel(
     texts = [[sheet.text(row, col, letter) for col in range(cols)] for row in range(rows)] if labelled else None
     names = sheet.row_names[:rows] or tuple(map(str, range(rows)))
     panel = Panel(
-        "tile", title, rows, cols, *at, width, tall, None, number[window].astype(np.int32), texts,
-        row_names=names, of=legend[-1].of if legend else 1,
-    )  # fmt: skip
+        "tile",
+        title,
+        rows,
+        cols,
+        *at,
+        width,
+        tall,
+        None,
+        number[window].astype(np.int32),
+        texts,
+        row_names=names,
+        of=legend[-1].of if legend else 1,
+    )
     return panel, legend
 
 

@@ -12,13 +12,31 @@ from lanescope.errors import LayoutError
 _SPACE = "{http://www.w3.org/2000/svg}"
 _STEP = re.compile(r"([MmLlHhVvZz])|(-?\d*\.?\d+)")
 _ESCAPES = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$",
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "_": r"\_",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
     "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$", "·": r"$\cdot$",
-    "→": r"$\to$", "≠": r"$\neq$", "●": r"$\bullet$", "–": "--", "←": r"$\leftarrow$",
-    "✓": r"$\surd$", "✗": r"$\times$",
-    "…": r"\ldots{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-}  # fmt: skip
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "→": r"$\to$",
+    "≠": r"$\neq$",
+    "●": r"$\bullet$",
+    "–": "--",
+    "←": r"$\leftarrow$",
+    "✓": r"$\surd$",
+    "✗": r"$\times$",
+    "…": r"\ldots{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+}
 # The hatch of each black-and-white fill: TikZ's patterns library.
 _PATTERNS = (
     None,
@@ -52,9 +70,12 @@ def tikz(drawing: str, standalone: bool = True) -> str:
     if not standalone:
         return "\n".join(picture) + "\n"
     head = [
-        r"\documentclass[border=2pt]{standalone}", r"\usepackage[T1]{fontenc}", r"\usepackage{tikz}",
-        r"\usetikzlibrary{patterns}", r"\begin{document}",
-    ]  # fmt: skip
+        r"\documentclass[border=2pt]{standalone}",
+        r"\usepackage[T1]{fontenc}",
+        r"\usepackage{tikz}",
+        r"\usetikzlibrary{patterns}",
+        r"\begin{document}",
+    ]
     return "\n".join([*head, *picture, r"\end{document}"]) + "\n"
 
 

@@ -182,11 +182,14 @@ class Grid:
         name = self.operand.name
         owners = [
             owner_of(self.operand.scope).format(
-                holder=self.holder(thread), name=name, value=value, register=self.operand.register_of(value)[0],
+                holder=self.holder(thread),
+                name=name,
+                value=value,
+                register=self.operand.register_of(value)[0],
                 spoken_bits=self.spoken_bits(value),
             )
             for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True)
-        ]  # fmt: skip
+        ]
         return spoken_of(self.operand).format(
             title=title or name.upper(), row=row, col=col, owners=BETWEEN_OWNERS.join(owners)
         )

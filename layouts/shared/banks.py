@@ -207,9 +207,11 @@ def check(kind: Access, address: object) -> list[int | None]:
             )
         if at is not None and at % kind.bytes:
             raise LayoutError(
-                "misaligned", f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}.",
-                f"{kind.name} takes {kind.bytes} bytes a lane.", "address"
-            )  # fmt: skip
+                "misaligned",
+                f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}.",
+                f"{kind.name} takes {kind.bytes} bytes a lane.",
+                "address",
+            )
     if all(at is None for at in given):
         raise LayoutError("bad_address", "No lane gives an address.", "Give at least one.", "address")
     return given
@@ -255,14 +257,19 @@ class Reach:
 
 REACHES = {
     "rows": Reach("lane l at row l, byte 0 (ldmatrix down a column of chunks)", lambda lane, size: (lane, 0 * lane)),
-    "ldmatrix": Reach("lanes 0–15 at rows 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)", lambda lane,
-    size: (lane % 16, lane // 16 * 16)),
+    "ldmatrix": Reach(
+        "lanes 0–15 at rows 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)",
+        lambda lane, size: (lane % 16, lane // 16 * 16),
+    ),
     "along": Reach("lane l at row 0, element l (coalesced)", lambda lane, size: (0 * lane, lane * size)),
-    "fragment": Reach("lane l at row l / 4, register l % 4 (a fragment by ld.shared.b32)", lambda lane,
-    size: (lane // 4, lane % 4 * 4)),
-    "columns": Reach("lane l at row l % 8, chunk l / 8 (8 rows of 64 bytes)", lambda lane,
-    size: (lane % 8, lane // 8 * 16)),
-}  # fmt: skip
+    "fragment": Reach(
+        "lane l at row l / 4, register l % 4 (a fragment by ld.shared.b32)",
+        lambda lane, size: (lane // 4, lane % 4 * 4),
+    ),
+    "columns": Reach(
+        "lane l at row l % 8, chunk l / 8 (8 rows of 64 bytes)", lambda lane, size: (lane % 8, lane // 8 * 16)
+    ),
+}
 
 
 def cute(xor: Swizzle) -> str:

@@ -79,8 +79,9 @@ def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
             raise LayoutError(
                 "bad_storage",
                 f"The storage holds {found.mn}×{found.k} elements (mn×k), operand {operand.name} has {mn}×{k}.",
-                f"Give {name} = {needs * bits // unit} or more.", field,
-            )  # fmt: skip
+                f"Give {name} = {needs * bits // unit} or more.",
+                field,
+            )
     last = int(np.max(found.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
     if last >= WINDOW_BYTES:
         raise LayoutError(
@@ -278,8 +279,9 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
         raise LayoutError(
             "no_chain",
             f"{load.ptx} fills {gives.registers} registers, operand {operand.name} has {operand.registers}.",
-            f"Choose one of {', '.join(f'.x{n}' for n in (1, 2, 4) if operand.registers % n == 0)}.", "load",
-        )  # fmt: skip
+            f"Choose one of {', '.join(f'.x{n}' for n in (1, 2, 4) if operand.registers % n == 0)}.",
+            "load",
+        )
     warps, turns, granules = operand.threads // 32, operand.registers // gives.registers, 32 // wants.granule_bits
     byte, bit = np.divmod(np.arange(granules) * wants.granule_bits, 8)
     inside = 8 * gives.byte[:, :, byte] + bit  # [lane, register, granule]: bit inside the row
@@ -300,14 +302,21 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
     read[..., order] = best[..., None] + inside.ravel()[order]
     shape = (warps, turns, gives.matrices, gives.rows)
     return Chain(
-        gives, wants, where,
+        gives,
+        wants,
+        where,
         rows=(best >> 3).reshape(shape),
-        starts=np.stack([by_row(np.broadcast_to(a, wants.k.shape))[..., 0].reshape(shape) for a in (wants.mn, wants.k,
-        wants.shift)], axis=-1),
+        starts=np.stack(
+            [
+                by_row(np.broadcast_to(a, wants.k.shape))[..., 0].reshape(shape)
+                for a in (wants.mn, wants.k, wants.shift)
+            ],
+            axis=-1,
+        ),
         uniform=(starts == starts[..., :1]).all(axis=-1).reshape(shape),
         read=read.reshape(warps, turns, 32, gives.registers, granules).swapaxes(1, 2).reshape(expected.shape),
         expected=expected,
-    )  # fmt: skip
+    )
 
 
 def _best(starts: Ints) -> Ints:

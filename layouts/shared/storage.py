@@ -120,11 +120,16 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Format
 def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
     order = spec.get("order", "")
     tile = Tile(
-        _bytes(spec, "element_bits", element_bits), choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
+        _bytes(spec, "element_bits", element_bits),
+        choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
         _mode(spec, form),
-        _bytes(spec, "mn"), _bytes(spec, "k"), order=order and choice(order, "order", ("mn", "k"), "bad_tile"),
-        base=_bytes(spec, "base", 0), swizzle_by=_by(spec), form=form,
-    )  # fmt: skip
+        _bytes(spec, "mn"),
+        _bytes(spec, "k"),
+        order=order and choice(order, "order", ("mn", "k"), "bad_tile"),
+        base=_bytes(spec, "base", 0),
+        swizzle_by=_by(spec),
+        form=form,
+    )
     first = "K" if tile.order == "k" else "M or N"
     pattern = f"swizzle {tile.mode.name} by {tile.swizzle_by}" if tile.mode.bits else "no swizzle"
     text = f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, {pattern}"

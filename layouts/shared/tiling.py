@@ -203,8 +203,11 @@ class Tile(Shown):
         lbo, sbo = self.lbo_sbo_bytes(reach)
         start = self.base + int(self.offset_before(mn, k))
         amounts = {
-            START.amount: start, LBO.amount: lbo, SBO.amount: sbo, BASE_OFFSET.amount: self.base_offset,
-        }  # fmt: skip
+            START.amount: start,
+            LBO.amount: lbo,
+            SBO.amount: sbo,
+            BASE_OFFSET.amount: self.base_offset,
+        }
         return encode_as(self.form, amounts, self.mode.name)
 
     @property

@@ -51,8 +51,13 @@ def storage(
     if len(box) > 2 and len(strides) > 1 and strides[1] == width and box[1] > 1 and box[2] > 1:
         return panels(width, box[1], swizzle, base, inner)
     return {
-        "kind": "rows", "inner": inner, "pitch_bytes": pitch, "swizzle": swizzle, "swizzle_by": "address", "base": base,
-    }  # fmt: skip
+        "kind": "rows",
+        "inner": inner,
+        "pitch_bytes": pitch,
+        "swizzle": swizzle,
+        "swizzle_by": "address",
+        "base": base,
+    }
 
 
 def panels(
@@ -61,10 +66,16 @@ def panels(
     """Panels of `lines` rows, `width` bytes wide, one after the other: a storage of kind "atoms"."""
     pitch = pitch_bytes(width, swizzle or "none")
     return {
-        "kind": "atoms", "inner": inner, "width_bytes": width, "outer8_stride": 8 * pitch,
-        "inner_stride": pitch * lines, "line_stride": pitch,
-        "swizzle": swizzle, "swizzle_by": "address", "base": base,
-    }  # fmt: skip
+        "kind": "atoms",
+        "inner": inner,
+        "width_bytes": width,
+        "outer8_stride": 8 * pitch,
+        "inner_stride": pitch * lines,
+        "line_stride": pitch,
+        "swizzle": swizzle,
+        "swizzle_by": "address",
+        "base": base,
+    }
 
 
 def refused(

@@ -28,9 +28,11 @@ from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
 
 Longs = NDArray[np.int64]
 ATOMS = {  # CUTLASS's name → whether it loads, whether the CTAs of a cluster share it
-    "SM90_TMA_LOAD": (True, False), "SM90_TMA_LOAD_MULTICAST": (True, True), "SM90_TMA_STORE": (False, False),
+    "SM90_TMA_LOAD": (True, False),
+    "SM90_TMA_LOAD_MULTICAST": (True, True),
+    "SM90_TMA_STORE": (False, False),
     "SM90_TMA_REDUCE_ADD": (False, False),
-}  # fmt: skip
+}
 ELEMENTS = (8, 16, 32, 64)
 MOST_CTAS = 16  # of a cluster, the non-portable size of sm_90
 _TMA = re.compile(r"(?:cute::)?(SM\d+_TMA_\w+)(?:\s*\{\s*\})?")
@@ -107,9 +109,15 @@ def _atom(text: str) -> str:
 
 
 def tma_copy(
-    atom: str, *, tile: Sequence[Any], where: Storage, element_bits: int = 16, major: str = "K",
-    multicast: int = 1, layout: CuteLayout | None = None,
-) -> TmaCopy:  # fmt: skip
+    atom: str,
+    *,
+    tile: Sequence[Any],
+    where: Storage,
+    element_bits: int = 16,
+    major: str = "K",
+    multicast: int = 1,
+    layout: CuteLayout | None = None,
+) -> TmaCopy:
     """The boxes of a tile (rows, columns) that a storage of (row, column) has; layout: of global memory, for its rules.
     LayoutError names the field that is wrong; what the driver or CuTe would refuse is in `rules`.
 
@@ -139,8 +147,12 @@ def tma_copy(
         raise LayoutError("too_large", f"A tile of {rows}×{cols}.", f"At most {MOST_VALUES} elements.", "tile")
     for field, have, want in (("mn", where.mn, rows), ("k", where.k, cols)):
         if have is not None and have < want:
-            raise LayoutError("bad_storage", f"The storage has {field} = {have}; the tile needs {want}.",
-                              "Give a larger one.", f"storage.{field}")  # fmt: skip
+            raise LayoutError(
+                "bad_storage",
+                f"The storage has {field} = {have}; the tile needs {want}.",
+                "Give a larger one.",
+                f"storage.{field}",
+            )
     assert where.placed is not None  # every storage has one
     place, inner = where.placed, where.major(major)
     row, col = np.indices((rows, cols), dtype=np.int64)
@@ -197,8 +209,13 @@ def _run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[Rule]]
     along = lines[0, :most] - lines[0, 0] == bits * np.arange(most)
     wide = _divisor(length, int(np.argmin(along)) if not along.all() else most)
     if wide == 1 and length > 1:
-        rules.append(Rule("tma_major", "The storage is not contiguous along the dimension that global memory is"
-                          " contiguous in (CuTe: could not find a common tile-gmem vectorization)."))  # fmt: skip
+        rules.append(
+            Rule(
+                "tma_major",
+                "The storage is not contiguous along the dimension that global memory is"
+                " contiguous in (CuTe: could not find a common tile-gmem vectorization).",
+            )
+        )
     pitch = 8 * tma.pitch_bytes(wide * bits // 8, mode.name)
     down = lines[: tma.MOST_BOX, 0] - lines[0, 0] == pitch * np.arange(min(count, tma.MOST_BOX))
     return wide, _divisor(count, int(np.argmin(down)) if not down.all() else down.size), rules

@@ -85,8 +85,10 @@ def issued(made: TmaCopy) -> str:
         ]
     lines.append("}")
     if not made.loads:
-        lines += ["cuda::ptx::cp_async_bulk_commit_group();",
-                  "cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>{});"]  # fmt: skip
+        lines += [
+            "cuda::ptx::cp_async_bulk_commit_group();",
+            "cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>{});",
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -68,8 +68,10 @@ def cute_cpp(made: TiledMMA) -> str:
         letter, dim = op.name.upper(), "m" if op.name == "a" else "n"
         shape = ",".join("1" if op.shared and not n else str(size) for n, size in enumerate(op.modes))
         what = "descriptors" if op.shared else "registers"
-        lines.append(f"Tensor tCr{letter} = thr_mma.partition_fragment_{letter}(s{letter});  // s{letter} is"
-                     f" ({dim},k); {what} ({shape})")  # fmt: skip
+        lines.append(
+            f"Tensor tCr{letter} = thr_mma.partition_fragment_{letter}(s{letter});  // s{letter} is"
+            f" ({dim},k); {what} ({shape})"
+        )
     shape = ",".join(map(str, made.c.modes))
     lines.append(
         f"Tensor tCrC = partition_fragment_C(tiled_mma, make_shape(Int<{m}>{{}}, Int<{n}>{{}}));  // ({shape})"
@@ -90,9 +92,13 @@ def cute_python(made: TiledMMA) -> str:
     if not operation:
         return ""
     lines = [
-        "import cutlass", "import cutlass.cute as cute", "", f"op = {operation}", "tiled_mma = cute.make_tiled_mma(",
+        "import cutlass",
+        "import cutlass.cute as cute",
+        "",
+        f"op = {operation}",
+        "tiled_mma = cute.make_tiled_mma(",
         f"    op, {_python(made.atom_layout)}" + ("," if permuted(made) else ")"),
-    ]  # fmt: skip
+    ]
     if permuted(made):
         parts = ", ".join(_python(one) if isinstance(one, CuteLayout) else str(one) for one in made.permutation)
         lines.append(f"    permutation_mnk=({parts}))")

@@ -88,14 +88,18 @@ def converted(source: TritonLayout, target: TritonLayout, costs: bool = True) ->
         if not one.of_threads:
             memory, op = ("shared", "local") if one.shared else ("tensor", "tmem")
             raise LayoutError(
-                "bad_conversion", f"{one.kind} is a layout of {memory} memory.",
-                f"Give layouts of threads: {op}_load and {op}_store are no conversions.", field,
-            )  # fmt: skip
+                "bad_conversion",
+                f"{one.kind} is a layout of {memory} memory.",
+                f"Give layouts of threads: {op}_load and {op}_store are no conversions.",
+                field,
+            )
     if source.shape != target.shape:
         raise LayoutError(
-            "bad_conversion", f"The tensors are {list(source.shape)} and {list(target.shape)}.",
-            "convert_layout keeps the shape.", "to",
-        )  # fmt: skip
+            "bad_conversion",
+            f"The tensors are {list(source.shape)} and {list(target.shape)}.",
+            "convert_layout keeps the shape.",
+            "to",
+        )
     for name in ("warps", "blocks"):
         have, want = getattr(source, name), getattr(target, name)
         if have != want:
@@ -191,9 +195,12 @@ def _access(verb: str, elements: Longs, bits: int) -> Access:
     order: Sequence[int] = sorted(range(len(uses)), key=lambda at: -costs[at].ways)
     repeats = list(seen.values())
     return Access(
-        kind.name, values, tuple(costs[n] for n in order), tuple(repeats[n] for n in order),
+        kind.name,
+        values,
+        tuple(costs[n] for n in order),
+        tuple(repeats[n] for n in order),
         tuple(uses[n] for n in order),
-    )  # fmt: skip
+    )
 
 
 def _runs(row: Longs, count: int) -> bool:

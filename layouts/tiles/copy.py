@@ -42,9 +42,12 @@ if TYPE_CHECKING:
 WIDER = {"a": "M or K", "b": "N or K", "c": "M or N"}
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
 _NAMES = (
-    "UniversalCopy", "DefaultCopy", "AutoVectorizingCopyWithAssumedAlignment", "AutoVectorizingCopy",
+    "UniversalCopy",
+    "DefaultCopy",
+    "AutoVectorizingCopyWithAssumedAlignment",
+    "AutoVectorizingCopy",
     *(f"SM80_CP_ASYNC_CACHE{where}{fill}" for where in ("ALWAYS", "GLOBAL") for fill in ("_ZFILL", "")),
-)  # fmt: skip
+)
 _OPERATION = re.compile(rf"\s*(?:\w+::)*(?P<name>Copy_Atom|Copy_Traits|{'|'.join(_NAMES)})\b", re.I)
 
 
@@ -87,15 +90,18 @@ def _plain_operation(text: str, copied: Copied, bits: int | None, element_bits: 
     width = bits if bits is not None or vector_limit(text) else copied.bits
     if width is None and "<" in text and not vector_limit(text):
         raise LayoutError(
-            "bad_atom", f"'{shown(text, 80)}' leaves open how wide its type is.",
+            "bad_atom",
+            f"'{shown(text, 80)}' leaves open how wide its type is.",
             f"Give bits, {listed([str(n) for n in PLAIN[copied.atom]], 'or')}, or write the type: uint128_t, float.",
             "bits",
-        )  # fmt: skip
+        )
     if "CACHEGLOBAL" in text and width not in (None, 128):
         raise LayoutError(
-            "bad_atom", f"'{shown(text, 80)}' moves {width} bits at once.",
-            "CACHEGLOBAL copies 128 bits; CACHEALWAYS 32, 64 or 128.", "atom",
-        )  # fmt: skip
+            "bad_atom",
+            f"'{shown(text, 80)}' moves {width} bits at once.",
+            "CACHEGLOBAL copies 128 bits; CACHEALWAYS 32, 64 or 128.",
+            "atom",
+        )
     return plain_atom(copied.atom, width, element_bits)
 
 
@@ -110,9 +116,11 @@ def _instruction(text: str) -> Instruction:
         raise error.at("atom", "bad_atom") from None
     if is_tma(text):
         raise LayoutError(
-            "bad_atom", f"'{shown(text, 80)}' is issued by one thread: it has boxes, no layouts of threads and values.",
-            "Give a storage and no layouts, or call layouts.tma_copy.", "atom",
-        )  # fmt: skip
+            "bad_atom",
+            f"'{shown(text, 80)}' is issued by one thread: it has boxes, no layouts of threads and values.",
+            "Give a storage and no layouts, or call layouts.tma_copy.",
+            "atom",
+        )
     names = [name for one in found for name in (one.facts["ptx"], *one.facts["candidates"]) if name]
     if not names:
         raise LayoutError("bad_atom", f"'{shown(text, 80)}' names no copy atom.", f"Allowed: {HINT}", "atom")
@@ -218,8 +226,14 @@ def tiled_copy(
     >>> made.threads, made.tiler, made.source.values
     (128, (32, 32), 16)
     """
-    more = {"bits": bits, "element_bits": element_bits, "tile": tile, "thr_layout": thr_layout,
-            "val_layout": val_layout, "tiled_mma": tiled_mma}  # fmt: skip
+    more = {
+        "bits": bits,
+        "element_bits": element_bits,
+        "tile": tile,
+        "thr_layout": thr_layout,
+        "val_layout": val_layout,
+        "tiled_mma": tiled_mma,
+    }
     if (body := body_of("tiled_copy", atom, more)) is not None:
         if isinstance(body.get("tiled_mma"), dict):
             body["tiled_mma"] = made_mma(**{"atom_text": body["tiled_mma"].pop("atom", ""), **body["tiled_mma"]})

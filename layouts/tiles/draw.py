@@ -18,9 +18,13 @@ MOST_LABELS = 2048
 
 
 def tile_svg(
-    rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], title: str, ids: NDArray[Any] | None = None,
+    rows: NDArray[Any],
+    cols: NDArray[Any],
+    size: tuple[int, int],
+    title: str,
+    ids: NDArray[Any] | None = None,
     palette: Palette | None = LIGHT,
-) -> str:  # fmt: skip
+) -> str:
     """Which thread and value hold each element of a tile; of copies the first, marked `+`.
 
     rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number; palette: None

@@ -98,9 +98,15 @@ class Feed:
 
 
 def feed(
-    mma: TiledMMA, operand: str, where: Storage, load: str, *, store: TiledCopy | None = None, layout: Any = None,
+    mma: TiledMMA,
+    operand: str,
+    where: Storage,
+    load: str,
+    *,
+    store: TiledCopy | None = None,
+    layout: Any = None,
     read: Storage | None = None,
-) -> Feed:  # fmt: skip
+) -> Feed:
     """One operand (a or b) of a tile through a storage of (row, k), rows m or n. load: the copy atom that fills the
     registers; layout: of global memory, for its sectors; read: the storage by which the load's addresses are computed,
     where that is not the one that the store used. LayoutError names what does not fit.
@@ -112,20 +118,27 @@ def feed(
     letter: Literal["a", "b"] = "a" if op.name == "a" else "b"
     if op.element_bits < 8:
         raise LayoutError(
-            "bad_atom", f"Operand {op.name} has elements of {op.element_bits} bits.",
-            "Elements of whole bytes: pack narrower ones into bytes first.", "operand",
-        )  # fmt: skip
+            "bad_atom",
+            f"Operand {op.name} has elements of {op.element_bits} bits.",
+            "Elements of whole bytes: pack narrower ones into bytes first.",
+            "operand",
+        )
     size = (op.row_count, op.col_count) if op.name == "a" else (op.col_count, op.row_count)
     if store is not None and store.tile != size:
         raise LayoutError(
             "bad_tile",
             f"The copy's tile is {store.tile[0]}×{store.tile[1]}; operand {op.name} is {size[0]}×{size[1]}.",
-            "Give the operand's size: rows × k.", "tile",
-        )  # fmt: skip
+            "Give the operand's size: rows × k.",
+            "tile",
+        )
     for name, have, want in (("mn", where.mn, size[0]), ("k", where.k, size[1])):
         if have is not None and have < want:
-            raise LayoutError("bad_storage", f"The storage has {name} = {have}; the tile needs {want}.",
-                              "Give a larger one.", f"storage.{name}")  # fmt: skip
+            raise LayoutError(
+                "bad_storage",
+                f"The storage has {name} = {have}; the tile needs {want}.",
+                "Give a larger one.",
+                f"storage.{name}",
+            )
     stored, sectors, uncovered = None, None, 0
     if store is not None:
         stored = memory.shared_side(store, where, "destination")
@@ -151,8 +164,12 @@ def feed(
         )
     loads = tiled_copy(load, tiled_mma=mma, operand=op.name, tile=size, element_bits=op.element_bits)
     if loads.atom.instruction and not loads.atom.loads:
-        raise LayoutError("bad_atom", f"'{loads.atom.name}' stores: it fills no registers.",
-                          "ldmatrix, or universal for plain loads.", "load")  # fmt: skip
+        raise LayoutError(
+            "bad_atom",
+            f"'{loads.atom.name}' stores: it fills no registers.",
+            "ldmatrix, or universal for plain loads.",
+            "load",
+        )
     steps, access, at, fault = _loaded(op, loads, read or where, address, size)
     solution = _freed([stored, (access, at)], where) if read is None and not fault else None
     return Feed(

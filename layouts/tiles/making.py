@@ -27,27 +27,34 @@ def of_map(given: str | CuteLayout, tiler: object) -> Made:
     read = given if isinstance(given, CuteLayout) else read_layout(given, "layout_tv")
     if read.rank != 2 or isinstance(read.shape, int) or read.swizzle or read.offset:
         raise LayoutError(
-            "bad_layout", f"layout_tv is '{shown(str(read), 80)}': it has not two modes, (thread, value).",
-            "e.g. ((8,16),8):((128,1),16).", "layout_tv",
-        )  # fmt: skip
+            "bad_layout",
+            f"layout_tv is '{shown(str(read), 80)}': it has not two modes, (thread, value).",
+            "e.g. ((8,16),8):((128,1),16).",
+            "layout_tv",
+        )
     found = read_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
     if not isinstance(found, tuple) or len(found) != 2 or any(not isinstance(one, int | CuteLayout) for one in found):
         raise LayoutError(
-            "bad_layout", f"tiler_mn is {quoted(tiler, 80)}.",
-            "A size or a layout for rows and one for columns: (32,16), or ((8,2,2):(1,16,8),16:1).", "tiler_mn",
-        )  # fmt: skip
+            "bad_layout",
+            f"tiler_mn is {quoted(tiler, 80)}.",
+            "A size or a layout for rows and one for columns: (32,16), or ((8,2,2):(1,16,8),16:1).",
+            "tiler_mn",
+        )
     if read.modes[0].size > MOST_THREADS or read.size > MOST_VALUES:
         raise LayoutError(
-            "bad_layout", f"layout_tv has {read.modes[0].size} threads and {read.size} values.",
-            f"At most {MOST_THREADS} threads and {MOST_VALUES} values.", "layout_tv",
-        )  # fmt: skip
+            "bad_layout",
+            f"layout_tv has {read.modes[0].size} threads and {read.size} values.",
+            f"At most {MOST_THREADS} threads and {MOST_VALUES} values.",
+            "layout_tv",
+        )
     elements = sizes((found[0], found[1]))
     if read.size and read.cosize > elements[0] * elements[1]:
         raise LayoutError(
             "bad_layout",
             f"layout_tv {read} reaches element {read.cosize - 1}, outside the {elements[0]}×{elements[1]} of tiler_mn.",
-            f"Give a tiler of at least {read.cosize} elements.", "tiler_mn",
-        )  # fmt: skip
+            f"Give a tiler of at least {read.cosize} elements.",
+            "tiler_mn",
+        )
     return read, (found[0], found[1])
 
 
@@ -89,9 +96,11 @@ def _of_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Made:
     """The first `values` values of each thread, over the rows and columns that they reach (make_tiled_copy_C_atom)."""
     if values > tv.modes[1].size:
         raise LayoutError(
-            "bad_atom", f"The copy atom has {values} values, C of the TiledMMA {tv.modes[1].size} a thread.",
-            f"Give an atom of at most {tv.modes[1].size} values.", "atom",
-        )  # fmt: skip
+            "bad_atom",
+            f"The copy atom has {values} values, C of the TiledMMA {tv.modes[1].size} a thread.",
+            f"Give an atom of at most {tv.modes[1].size} values.",
+            "atom",
+        )
     try:
         own = algebra.composition(tv, algebra.layout((tv.modes[0].size, values)))
         down, across = (

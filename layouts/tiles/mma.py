@@ -228,9 +228,17 @@ class TiledMMA:
         rests = rest.modes
         times = self.steps[first] * self.steps[second]
         return TileOperand(
-            name, down, across, *extents, ids, (value.size, rests[0].size, rests[1].size),
-            self.atom.bits[name], self.atom.registers[name] * times, shared, lambda: self._layout(name),
-        )  # fmt: skip
+            name,
+            down,
+            across,
+            *extents,
+            ids,
+            (value.size, rests[0].size, rests[1].size),
+            self.atom.bits[name],
+            self.atom.registers[name] * times,
+            shared,
+            lambda: self._layout(name),
+        )
 
     def _checked(self, name: str, extents: tuple[int, int]) -> CuteLayout:
         try:

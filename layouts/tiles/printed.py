@@ -32,9 +32,11 @@ def body_of(
     if not found:
         what = "TiledMMA" if kind == "tiled_mma" else "TiledCopy"
         raise LayoutError(
-            "bad_atom", f"'{shown(text, 80)}' is no {what}.",
-            f"An atom, or the whole text that print shows of a {what}, with its layouts.", field,
-        )  # fmt: skip
+            "bad_atom",
+            f"'{shown(text, 80)}' is no {what}.",
+            f"An atom, or the whole text that print shows of a {what}, with its layouts.",
+            field,
+        )
     named = {name: value for name, value in (more or {}).items() if value is not None}
     body: dict[str, Any] = {name: value for name, value in found[0].facts["body"].items() if value is not None} | named
     if more is None:
@@ -42,12 +44,16 @@ def body_of(
     left = [name for name in found[0].undetermined if name not in (*body, *_FOLLOW)]
     if "atom" in left and (scalar := _SCALAR.search(text)):
         raise LayoutError(
-            "bad_atom", f"{scalar[0]} multiplies in one thread: it is no instruction of a warp.",
-            "Give an mma or wgmma atom: its operands are spread over threads.", field,
-        )  # fmt: skip
+            "bad_atom",
+            f"{scalar[0]} multiplies in one thread: it is no instruction of a warp.",
+            "Give an mma or wgmma atom: its operands are spread over threads.",
+            field,
+        )
     if left:
         raise LayoutError(
-            "bad_atom", f"'{shown(text, 60)}' leaves open: {', '.join(left[:6])}.",
-            "Write the values in the text, or give them beside it.", left[0] if left[0] in _FIELDS else field,
-        )  # fmt: skip
+            "bad_atom",
+            f"'{shown(text, 60)}' leaves open: {', '.join(left[:6])}.",
+            "Write the values in the text, or give them beside it.",
+            left[0] if left[0] in _FIELDS else field,
+        )
     return body

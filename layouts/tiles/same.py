@@ -38,8 +38,12 @@ def as_cute(made: TritonLayout) -> Same:
     """
     if made.tensor_memory:
         told = f"{shared_bit(made.linear)} Triton XORs them; CuTe adds strides."
-        return Same(made.cute, f"(lane, column of {made.element_bits}-bit elements) → element of"
-                    f" {spelled_tile(made.shape[-2:])}, the first axis fastest", "" if made.cute else told)  # fmt: skip
+        return Same(
+            made.cute,
+            f"(lane, column of {made.element_bits}-bit elements) → element of"
+            f" {spelled_tile(made.shape[-2:])}, the first axis fastest",
+            "" if made.cute else told,
+        )
     if made.shared:
         found = placed(made.offset)
         axes = ", ".join(("row", "column") if len(made.shape) == 2 else (f"axis {n}" for n in range(len(made.shape))))

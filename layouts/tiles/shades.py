@@ -15,9 +15,16 @@ from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
 Longs = NDArray[np.int64]
 WARP, WARPGROUP = 32, 128
 WORDS = {
-    "warp": "warp", "warpgroup": "warpgroup", "group": "lane group (lane / 4)", "lane": "thread in group (lane % 4)",
-    "value": "value", "register": "register", "k": "K iteration", "m": "repeat in M", "n": "repeat in N",
-}  # fmt: skip
+    "warp": "warp",
+    "warpgroup": "warpgroup",
+    "group": "lane group (lane / 4)",
+    "lane": "thread in group (lane % 4)",
+    "value": "value",
+    "register": "register",
+    "k": "K iteration",
+    "m": "repeat in M",
+    "n": "repeat in N",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +64,11 @@ def of_operand(made: TiledMMA, op: TileOperand) -> dict[str, Shade]:
     if not op.shared:
         numbers = registers(made, op)
         out |= {
-            "group": Shade("thread", 4, 8), "lane": Shade("thread", 1, 4), "value": Shade("value", 1, op.values),
+            "group": Shade("thread", 4, 8),
+            "lane": Shade("thread", 1, 4),
+            "value": Shade("value", 1, op.values),
             "register": Shade("value", 1, max(numbers) + 1, numbers),
-        }  # fmt: skip
+        }
     else:
         out |= dict.fromkeys(("group", "lane", "value", "register"), NONE)
     repeats = {first: Shade("value", op.modes[0], op.modes[1])}

@@ -181,8 +181,9 @@ class TiledUmma(TiledMMA):
             groups, first = side.atoms[1], side.column
             return [
                 Placed(NAMES[operand], layout, 0, first + group * side.group_columns + at * each)
-                for group in range(groups) for at in range(times)
-            ]  # fmt: skip
+                for group in range(groups)
+                for at in range(times)
+            ]
         count = m * n if operand == "d" else m * k
         halves = operand == "d" and "half" in layout.axes and not self.umma.tensor_a  # two D share the columns
         return [
@@ -258,8 +259,9 @@ class TiledUmma(TiledMMA):
         word = self.umma.word
         for name, code in wish.items():
             word = Idesc(word.kind.part(name).field.put(word.word, code), word.kind)
-        a, b = (self.shared[name].descriptor(m if name == "a" else n, k) if name in self.shared else None
-                for name in "ab")  # fmt: skip
+        a, b = (
+            self.shared[name].descriptor(m if name == "a" else n, k) if name in self.shared else None for name in "ab"
+        )
         return Step(m, n, k, a=a, b=b, addresses=at, word=word)
 
     def _factor(self, operand: str, k: int, wish: dict[str, int]) -> int:

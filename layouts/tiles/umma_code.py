@@ -43,8 +43,10 @@ def template(atom: UmmaAtom, spaces: str = " ") -> str:
     if any(word.code(f"negate_{one}") for one in "ab"):
         parts += signs
     if word.code("saturate"):
-        parts += [*(signs if atom.tensor_a and not parts[-1].startswith("UMMA::ScaleIn") else []),
-                  "UMMA::Saturate::True"]  # fmt: skip
+        parts += [
+            *(signs if atom.tensor_a and not parts[-1].startswith("UMMA::ScaleIn") else []),
+            "UMMA::Saturate::True",
+        ]
     return f"{name(atom)}<{f',{spaces}'.join(parts)}>"
 
 
@@ -169,9 +171,13 @@ def _is(row: OperationRow, atom: UmmaAtom) -> bool:
     signs = not any(word.code(f"negate_{one}") for one in "ab")
     same = "ab" not in row.types or word.types["a"] == word.types["b"]
     return (
-        plain and signs and same and row.kind == word.kind.name and row.factors == atom.factors
+        plain
+        and signs
+        and same
+        and row.kind == word.kind.name
+        and row.factors == atom.factors
         and (row.k or word.kind.k) == word.k
-    )  # fmt: skip
+    )
 
 
 def _arguments(row: OperationRow, atom: UmmaAtom) -> str:
@@ -194,10 +200,16 @@ def cute_python(made: TiledUmma) -> str:
     tiler = f"({', '.join(map(str, made.tile))})"
     types, split = made.umma.word.types, "half" in tmem.layout(made.umma.mma, "d").axes
     lines = [
-        "import cutlass", "import cutlass.cute as cute", "import cutlass.utils.blackwell_helpers as sm100_utils",
-        "from cutlass.cute.nvgpu import tcgen05", "", f"op = {built}", "tiled_mma = cute.make_tiled_mma(op)", "",
+        "import cutlass",
+        "import cutlass.cute as cute",
+        "import cutlass.utils.blackwell_helpers as sm100_utils",
+        "from cutlass.cute.nvgpu import tcgen05",
+        "",
+        f"op = {built}",
+        "tiled_mma = cute.make_tiled_mma(op)",
+        "",
         f"mma_tiler = {tiler}",
-    ]  # fmt: skip
+    ]
     for one in made.shared.values():
         element = dtype(types[one.operand]).names.python
         lines.append(

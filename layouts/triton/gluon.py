@@ -224,9 +224,11 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
     made = triton.linear(kind, params, sizes[several:], bits)
     if kind in triton.TENSOR and bits * int(params.get("colStride") or 1) > 32:
         raise LayoutError(
-            "bad_triton", f"{kind}: colStride {params['colStride']} of {bits}-bit elements is more than a column.",
-            "A column has 32 bits: element bits times colStride are at most 32.", "element_bits",
-        )  # fmt: skip
+            "bad_triton",
+            f"{kind}: colStride {params['colStride']} of {bits}-bit elements is more than a column.",
+            "A column has 32 bits: element bits times colStride are at most 32.",
+            "element_bits",
+        )
     total = max(prod(sizes), buffers * prod(made.count(name) for name in made.bases))
     if total > MOST_VALUES:
         raise LayoutError(
@@ -271,9 +273,11 @@ def _params(facts: Mapping[str, Any], notices: Sequence[str], deep: int) -> tupl
             inner = reader.read(str(value)) if deep < 8 else ()
             if not inner:
                 raise LayoutError(
-                    "bad_triton", f"{kind}: its parent '{shown(str(value), 60)}' is not in the text.",
-                    "Paste the line that defines it, too.", "text",
-                )  # fmt: skip
+                    "bad_triton",
+                    f"{kind}: its parent '{shown(str(value), 60)}' is not in the text.",
+                    "Paste the line that defines it, too.",
+                    "text",
+                )
             parent, its, _ = _params(inner[0].facts, inner[0].notices, deep + 1)
             params[name] = {"attribute": parent, "params": its}
         elif name in _WORDS:

@@ -184,5 +184,8 @@ def padding(params: Params) -> tuple[tuple[int, int], ...]:
 
 
 MEMORY: dict[str, Maker] = {
-    "swizzled_shared": _swizzled, "nvmma_shared": _nvmma, "padded_shared": _padded, "shared_linear": _shared_linear,
-}  # fmt: skip
+    "swizzled_shared": _swizzled,
+    "nvmma_shared": _nvmma,
+    "padded_shared": _padded,
+    "shared_linear": _shared_linear,
+}

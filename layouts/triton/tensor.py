@@ -65,8 +65,9 @@ def _matrix(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
         if have % tile.sizes[axis]:
             raise bad(
                 f"{read.kind}: {name} needs {tile.sizes[axis]} {('rows', 'columns')[axis]}; a block has {have}.",
-                "Give a larger shape or a smaller block.", "shape",
-            )  # fmt: skip
+                "Give a larger shape or a smaller block.",
+                "shape",
+            )
     more_rows, more_cols = rows // tile.sizes[0], cols // tile.sizes[1]
     return tile * _along("col", more_rows, 0) * _along("col", more_cols, 1) * cluster
 

@@ -49,9 +49,11 @@ def _blocked(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 def _lanes(read: Read, threads: Sequence[int]) -> None:
     if prod(threads) == WAVE:
         raise LayoutError(
-            "unsupported_layout", f"{read.kind}: threadsPerWarp {list(threads)} has {WAVE} lanes: one of AMD's waves.",
-            f"A warp of NVIDIA's GPUs has {LANES}.", "text",
-        )  # fmt: skip
+            "unsupported_layout",
+            f"{read.kind}: threadsPerWarp {list(threads)} has {WAVE} lanes: one of AMD's waves.",
+            f"A warp of NVIDIA's GPUs has {LANES}.",
+            "text",
+        )
     if prod(threads) != LANES:
         raise bad(
             f"{read.kind}: threadsPerWarp {list(threads)} has {prod(threads)} lanes.", f"Their product is {LANES}."
@@ -66,9 +68,12 @@ def _tile(tile: Sequence[int], width: int, order: Sequence[int], grows: Sequence
     if tile[outer] % 8 or tile[inner] % (4 * width):
         raise bad(f"The instruction's tile {list(tile)} is no multiple of 8 × {4 * width}.", "Give instrShape [16, 8].")
     parts = (
-        ("register", width, inner), ("lane", 4, inner), ("lane", 8, outer), ("register", tile[outer] // 8, outer),
+        ("register", width, inner),
+        ("lane", 4, inner),
+        ("lane", 8, outer),
+        ("register", tile[outer] // 8, outer),
         ("register", tile[inner] // (4 * width), inner),
-    )  # fmt: skip
+    )
     out = copies("register", 1, rank, grows)
     for name, count, axis in parts:
         out = out * identity(name, count, axis, rank, grows)
@@ -191,9 +196,11 @@ def _linear(read: Read, shape: tuple[int, ...], _: int) -> Linear:
     bases = {name: read.bases(name, rank) for name in INDICES}
     if len(bases["lane"]) == log2(WAVE):
         raise LayoutError(
-            "unsupported_layout", f"{read.kind}: lane has {log2(WAVE)} bases, those of AMD's waves of {WAVE} lanes.",
-            f"A warp of NVIDIA's GPUs has {LANES}: five bases.", "text",
-        )  # fmt: skip
+            "unsupported_layout",
+            f"{read.kind}: lane has {log2(WAVE)} bases, those of AMD's waves of {WAVE} lanes.",
+            f"A warp of NVIDIA's GPUs has {LANES}: five bases.",
+            "text",
+        )
     if len(bases["lane"]) != log2(LANES):
         raise bad(f"{read.kind}: lane has {len(bases['lane'])} bases.", f"Five: a warp has {LANES} lanes.")
     for basis in (basis for found in bases.values() for basis in found if read.kind == "linear"):
@@ -210,6 +217,10 @@ def _linear(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 
 
 THREADS: dict[str, Maker] = {
-    "blocked": _blocked, "nvidia_mma": _mma, "dot_op": _dot, "slice": _slice, "linear": _linear,
+    "blocked": _blocked,
+    "nvidia_mma": _mma,
+    "dot_op": _dot,
+    "slice": _slice,
+    "linear": _linear,
     "generic_linear": _linear,
-}  # fmt: skip
+}

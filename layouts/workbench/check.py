@@ -141,10 +141,13 @@ def check(text: str) -> Checked:
     doubts = (_of_pitfall(one) for builder in built for one in builder.doubts if one.message in doubted)
     unique = {(one.code, one.span): one for one in reversed(found)}
     return Checked(
-        tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))), tuple(dict.fromkeys(open_)),
-        tuple(dict.fromkeys(doubts)), _descriptors(made), len(maps),
+        tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))),
+        tuple(dict.fromkeys(open_)),
+        tuple(dict.fromkeys(doubts)),
+        _descriptors(made),
+        len(maps),
         *_verified(made.operands),
-    )  # fmt: skip
+    )
 
 
 def _verified(operands: Iterable[Operand]) -> tuple[int, tuple[tuple[str, int], ...]]:
@@ -223,9 +226,12 @@ def _operands(text: str, made: Bench, known: set[str], blame: Blame) -> tuple[li
         if not wrong:
             if one.verdict == "unknown":
                 why = (
-                    "nothing in the file says how it is stored." if one.storage is None
-                    else one.missing[0] if one.missing else "the file does not say enough."
-                )  # fmt: skip
+                    "nothing in the file says how it is stored."
+                    if one.storage is None
+                    else one.missing[0]
+                    if one.missing
+                    else "the file does not say enough."
+                )
                 open_.append(Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at))
             continue
         for step in wrong:
@@ -396,11 +402,13 @@ def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
     if without or not any(True for _ in built):
         return without
     return [
-        Open(f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
-             piece.spans[0])
+        Open(
+            f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
+            piece.spans[0],
+        )
         for n, piece in enumerate(made.pieces)
         if piece.kind == "descriptor" and n not in read and _built_so(piece) not in same
-    ]  # fmt: skip
+    ]
 
 
 def _built_so(piece: Piece) -> tuple[object, ...]:

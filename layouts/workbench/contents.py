@@ -205,9 +205,11 @@ class Contents:
             one = judged[1]
             begins = {str(step.start) for step in one.steps} or {str(one.start)}
             return (
-                one.known >> 16 != upper, start not in begins, names.isdisjoint(pieces.base(one)),
+                one.known >> 16 != upper,
+                start not in begins,
+                names.isdisjoint(pieces.base(one)),
                 one.name != given.name,
-            )  # fmt: skip
+            )
 
         return min(self.built, key=unlike)[0]
 

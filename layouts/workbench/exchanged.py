@@ -87,8 +87,11 @@ def wrong(operand: str, one: Followed, steps: Sequence[Step], own: int | None) -
     first = steps[0].read if steps else 0
     return [
         replace(
-            step, verdict="mismatch", matched=0, expected=None if own is None else own + step.read - first,
+            step,
+            verdict="mismatch",
+            matched=0,
+            expected=None if own is None else own + step.read - first,
             causes=() if n else (Diagnosis("operands_exchanged", says),),
         )
         for n, step in enumerate(steps)
-    ]  # fmt: skip
+    ]

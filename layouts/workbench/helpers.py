@@ -53,9 +53,10 @@ def asked(heads: Mapping[str, object], given: Mapping[str, str]) -> list[Assumed
         if value:
             value = choice(value, key, STANDARD)
         why = (
-            "its code is not in the text: taken as a K-major tile’s descriptor of that swizzle" if value
+            "its code is not in the text: taken as a K-major tile’s descriptor of that swizzle"
+            if value
             else "its code is not in the text; K-major tiles of that swizzle have one and the same LBO and SBO"
-        )  # fmt: skip
+        )
         out.append(Assumed(key, f"Swizzle of what {head} builds", value, why, tuple(STANDARD)))
     return out
 

@@ -19,9 +19,12 @@ def of_map(one: TensorMap) -> Piece:
     mode = "no" if one.swizzle == "none" else one.swizzle or "unknown"
     title = f"{kind + ', ' if kind else ''}box {sizes}, {mode} swizzle"
     facts: dict[str, Any] = {
-        "storage": None if one.storage is None else dict(one.storage), "element_bits": one.element_bits,
-        "box": list(one.box), "swizzle": one.swizzle, "undetermined": list(one.undetermined),
-    }  # fmt: skip
+        "storage": None if one.storage is None else dict(one.storage),
+        "element_bits": one.element_bits,
+        "box": list(one.box),
+        "swizzle": one.swizzle,
+        "undetermined": list(one.undetermined),
+    }
     return Piece("tensor_map", title, (one.span,), facts, tuple(p.message for p in one.problems))
 
 
@@ -60,9 +63,12 @@ def of_builders(same: list[Builder]) -> Piece:
     if len(same) > 1:
         start = f"{start}, {'…' if len(same) > 2 else same[1].start}"
     facts = {
-        "fields": one.fields, "start": one.start, "format": one.format, "name": one.name,
+        "fields": one.fields,
+        "start": one.start,
+        "format": one.format,
+        "name": one.name,
         "word": None if one.word is None else hex_word(one.word),
-    }  # fmt: skip
+    }
     title = f"SBO {sbo}, LBO {lbo}, {'no' if swizzle == 'none' else swizzle} swizzle, start {start}"
     return Piece("descriptor", title, tuple(spans), facts, tuple(w.message for w in one.warnings))
 

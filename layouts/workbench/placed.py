@@ -115,9 +115,10 @@ def notices(
     own = next((found for name in names if (found := stated(name, known)) and found[1] < pattern), None)
     where = f"Stage {off.stage} of {operand.upper()}" if several and off.stage else f"{operand.upper()}’s tile"
     begins = (
-        f"{own[0]} is declared {own[1]}-byte aligned" if own and not off.stage
+        f"{own[0]} is declared {own[1]}-byte aligned"
+        if own and not off.stage
         else f"{where} begins {off.base % pattern} bytes past a multiple of {pattern}"
-    )  # fmt: skip
+    )
     out.append(
         f"{begins}; the {mode.name} swizzle repeats every {pattern} bytes. TMA and wgmma take the XOR from the address,"
         " so what TMA stores is read right there, too; what threads store by the offset in the tile is not. Align"

@@ -20,9 +20,11 @@ _PAST = {  # cause and major → what a step does in place of its slice
     **{("tma_destination", major): "a tile that begins where TMA cannot store it" for major in ("K", "MN")},
 }
 _KINDS = {
-    "tensor_map": ("tensor map", "tensor maps"), "layout": ("CuTe layout", "CuTe layouts"),
-    "descriptor": ("descriptor", "descriptors"), "instruction": ("instruction", "instructions"),
-}  # fmt: skip
+    "tensor_map": ("tensor map", "tensor maps"),
+    "layout": ("CuTe layout", "CuTe layouts"),
+    "descriptor": ("descriptor", "descriptors"),
+    "instruction": ("instruction", "instructions"),
+}
 
 
 def steps_text(one: Operand) -> str:
@@ -61,8 +63,11 @@ def headline(operands: Sequence[Operand], pieces: Sequence[Piece], missing: Sequ
         code = first.causes[0].code if first.causes else ""
         alike = [other for other, step in wrong if step.causes and step.causes[0].code == code]
         which = steps_text(one)
-        same = [other.name.upper() for other in alike if steps_text(other).replace(f"of {other.name.upper()}", "") ==
-                which.replace(f"of {one.name.upper()}", "")]  # fmt: skip
+        same = [
+            other.name.upper()
+            for other in alike
+            if steps_text(other).replace(f"of {other.name.upper()}", "") == which.replace(f"of {one.name.upper()}", "")
+        ]
         if len(set(same)) > 1:
             which = which.replace(f" of {one.name.upper()}", f" of {listed(list(dict.fromkeys(same)))}", 1)
             which = which.replace("the descriptor of", "the descriptors of")

@@ -61,8 +61,11 @@ class Store:
         if self.map is not None and other.map is not None:
             one, two = self.map, other.map
             return (one.box, one.swizzle, one.element_bits, one.storage) == (
-                two.box, two.swizzle, two.element_bits, two.storage,
-            )  # fmt: skip
+                two.box,
+                two.swizzle,
+                two.element_bits,
+                two.storage,
+            )
         if self.layout is not None and other.layout is not None:
             return self.layout.text == other.layout.text
         return self.spec is not None and self.spec == other.spec
@@ -142,9 +145,8 @@ def pair(
         else:
             free.append(name)
     rest = [
-        s for s in stores
-        if s.operand is None and s.begins is None and not any(s is one for one, _ in out.values())
-    ]  # fmt: skip
+        s for s in stores if s.operand is None and s.begins is None and not any(s is one for one, _ in out.values())
+    ]
     unused = [s for s in rest if s.piece not in used]
     if len(unused) < len(rest) and len(unused) < len(free):
         out.update({name: (rest[min(n, len(rest) - 1)], NO_OTHER) for n, name in enumerate(free)})
@@ -265,9 +267,14 @@ def _of_map(
         assumed = (Assumed(key, "Swizzle of the tensor map", swizzle, why, tuple(WIDTHS)),)
     if swizzle is None:
         asked.append(
-            Assumed(key, "Swizzle of the tensor map", "", one.symbols.get("swizzle", "the text does not give it"),
-                    tuple(WIDTHS))
-        )  # fmt: skip
+            Assumed(
+                key,
+                "Swizzle of the tensor map",
+                "",
+                one.symbols.get("swizzle", "the text does not give it"),
+                tuple(WIDTHS),
+            )
+        )
     if asked:
         return tuple(asked)
     if swizzle not in WIDTHS:
@@ -363,8 +370,7 @@ def _panels(
     del spec["base"]
     box = " × ".join(str(size) for size in sizes)
     name = f"tensor map ‘{one.names[0].lstrip('&')}’" if one.names else "the tensor map"
-    return Tile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}",
-                lines if inner == "K" else None)  # fmt: skip
+    return Tile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", lines if inner == "K" else None)
 
 
 def inner_of(one: TensorMap, operand: str) -> str | None:

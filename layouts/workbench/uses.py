@@ -229,10 +229,12 @@ def of_calls(
                 given[name] = Given(value, span, written.name, around)
                 place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
                 why[name] = (
-                    f"its address comes from {names(value)[0]}" if named[n] == name
-                    else "A is in registers" if registers
+                    f"its address comes from {names(value)[0]}"
+                    if named[n] == name
+                    else "A is in registers"
+                    if registers
                     else f"it is the {place} descriptor that {one.term.head} is given"
-                )  # fmt: skip
+                )
         if given:
             site = (one.term.span, *(span for _, span in one.calls))
             unsure = len(words) == 1 and named[0] is None and not registers
@@ -321,11 +323,14 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
             own = name or ("b" if registers else "ab"[min(n, 1)] if "a" not in groups else "b")
             for one in group:
                 why = (
-                    f"its name is {group[0].name}" if builders.operand_of(group[0].name)
-                    else f"its address comes from {names(one.value)[0]}" if name
-                    else "A is in registers" if registers
+                    f"its name is {group[0].name}"
+                    if builders.operand_of(group[0].name)
+                    else f"its address comes from {names(one.value)[0]}"
+                    if name
+                    else "A is in registers"
+                    if registers
                     else "the text does not say which operand it is"
-                )  # fmt: skip
+                )
                 site = (one.span, *one.calls)
                 given = {own: Given(one.value, one.span, one.name, _outside(one))}
                 out.append(
@@ -357,10 +362,16 @@ def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
     for n, (word, name) in enumerate(zip(words, named, strict=True)):
         own = name or ("b" if registers else "ab"[n] if two else "a")
         why = (
-            f"its label is {word.label}" if name else "A is in registers" if registers
-            else f"of the two words it is the {('first', 'second')[n]}" if two
-            else "its label does not say" if word.label else "the text does not say"
-        )  # fmt: skip
+            f"its label is {word.label}"
+            if name
+            else "A is in registers"
+            if registers
+            else f"of the two words it is the {('first', 'second')[n]}"
+            if two
+            else "its label does not say"
+            if word.label
+            else "the text does not say"
+        )
         given = {own: Given(Int(word.word), word.span, word.label)}
         unsure = not name and not registers and not two
         out.append(

@@ -73,10 +73,11 @@ class _Making(Contents):
 
         used = {n for one in operands for n in held(one) if n is not None}
         told = tuple(
-            piece if n not in used
+            piece
+            if n not in used
             else replace(piece, operands=tuple(dict.fromkeys(o.name for o in operands if n in held(o))))
             for n, piece in enumerate(self.pieces)
-        )  # fmt: skip
+        )
         verified = {one.descriptor for one in operands if one.verdict != "unknown"}
         told = tuple(replace(piece, doubts=self._doubts(n, n in verified)) for n, piece in enumerate(told))
         operands = judge.blamed(operands)

@@ -128,9 +128,11 @@ def main() -> list[Seen]:
                 f" {seen.rss_mb:7.0f}",
                 flush=True,
             )
-    print(f"{len(worst)} requests; slowest {max(s.seconds for s in worst):.2f} s, longest /healthz "
-          f"{max(s.health_ms for s in worst):.0f} ms, "
-          f"memory {max(s.rss_mb for s in worst):.0f} MB; {os.cpu_count()} cores")  # fmt: skip
+    print(
+        f"{len(worst)} requests; slowest {max(s.seconds for s in worst):.2f} s, longest /healthz "
+        f"{max(s.health_ms for s in worst):.0f} ms, "
+        f"memory {max(s.rss_mb for s in worst):.0f} MB; {os.cpu_count()} cores"
+    )
     return worst
 
 

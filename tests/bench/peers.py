@@ -25,11 +25,25 @@ ROOT = Path(__file__).parents[2]
 VENV = ROOT / ".venv-peers"
 PEER = "tensor-layouts==0.3.2"
 CASES = (
-    ("wgmma m64n256k16, accumulator, 16,384 cells", "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "d",
-    "SM90_64x256x16_F32F16F16_SS", (64, 256), {"cell": "40x16"}, 1),
-    ("mma m16n8k16, accumulator, 128 cells", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "d",
-    "SM80_16x8x16_F32F16F16F32_TN", (16, 8), {}, 3),
-)  # fmt: skip
+    (
+        "wgmma m64n256k16, accumulator, 16,384 cells",
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16",
+        "d",
+        "SM90_64x256x16_F32F16F16_SS",
+        (64, 256),
+        {"cell": "40x16"},
+        1,
+    ),
+    (
+        "mma m16n8k16, accumulator, 128 cells",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "d",
+        "SM80_16x8x16_F32F16F16F32_TN",
+        (16, 8),
+        {},
+        3,
+    ),
+)
 PEER_PROGRAM = """
 import json, os, sys, time
 from tensor_layouts import atoms_nv, viz
@@ -114,13 +128,19 @@ def main() -> None:
         )
         exported = json.loads(site.stdout)
     lines = [
-        "# Benchmarks", "", LEAD, "",
+        "# Benchmarks",
+        "",
+        LEAD,
+        "",
         f"Written by `make bench-peers` on {datetime.date.today().isoformat()}; both programs in one run on one "
-        f"machine with {len(__import__('os').sched_getaffinity(0))} cores. Ratios matter, not the milliseconds.", "",
+        f"machine with {len(__import__('os').sched_getaffinity(0))} cores. Ratios matter, not the milliseconds.",
+        "",
         f"Peer: facebookresearch tensor-layouts ({PEER}), `draw_tv_layout` of the same accumulator with matplotlib. "
-        f"Both write an SVG with thread and value in every cell.", "",
-        "| picture | | seconds | megabytes | opens in Chromium, seconds |", "|---|---|---:|---:|---:|",
-    ]  # fmt: skip
+        f"Both write an SVG with thread and value in every cell.",
+        "",
+        "| picture | | seconds | megabytes | opens in Chromium, seconds |",
+        "|---|---|---:|---:|---:|",
+    ]
     for title, told, peer, shown in rows:
         lines.append(f"| {title} | Lanescope | {told['seconds']:.4f} | {told['bytes'] / 1e6:.3f} | {shown[0]:.2f} |")
         lines.append(f"| | tensor-layouts | {peer['seconds']:.2f} | {peer['bytes'] / 1e6:.3f} | {shown[1]:.2f} |")
@@ -129,17 +149,22 @@ def main() -> None:
             f" {shown[1] / shown[0]:.1f} |"
         )
     lines += [
-        "", "## By itself", "", "| figure | seen | promised |", "|---|---:|---:|",
+        "",
+        "## By itself",
+        "",
+        "| figure | seen | promised |",
+        "|---|---:|---:|",
         f"| SVG of the m64n256 accumulator, every cell labelled | {rows[0][1]['seconds'] * 1000:.0f} ms, "
         f"{rows[0][1]['bytes'] / 1e6:.2f} MB | 100 ms, 1.5 MB |",
         f"| SVG of A of m16n8k16 | {whole['seconds'] * 1000:.1f} ms | 10 ms |",
         f"| `lanescope show … --at` as a process | {show * 1000:.0f} ms | 300 ms |",
         f"| `lanescope export`, whole catalogue | {exported['seconds']:.0f} s, {exported['bytes'] / 1e6:.0f} MB, "
-        f"{exported['pages']} pages | 180 s, 150 MB |", "",
+        f"{exported['pages']} pages | 180 s, 150 MB |",
+        "",
         "PNG and PDF are drawn by resvg and svg2pdf: of the libraries that draw SVG without a browser they drew these "
         "grids exactly, need no system library and are MIT (cairosvg needs libcairo, kaleido a Chrome; skia, "
         "svglib and pymupdf misplaced text).",
-    ]  # fmt: skip
+    ]
     under_load = load.kept()
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(lines) + "\n" + (f"\n{under_load}" if under_load else ""))
 

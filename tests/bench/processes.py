@@ -25,11 +25,14 @@ COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 HEADING = "## Pages and commands"
 # Warm pages at 50 connections and one worker: name, address, requests a second that were promised.
 RATES = (
-    ("home", "/", 1000), ("catalogue", "/instructions", None), ("an instruction", f"/i/{WIDE}", 2500),
-    ("a descriptor", "/descriptor/wgmma/0x4000004000010100", 500), ("a tile", "/smem", None),
+    ("home", "/", 1000),
+    ("catalogue", "/instructions", None),
+    ("an instruction", f"/i/{WIDE}", 2500),
+    ("a descriptor", "/descriptor/wgmma/0x4000004000010100", 500),
+    ("a tile", "/smem", None),
     ("bank conflicts", "/banks", None),
     ("a pasted word", "/read?text=0x4000004000010100", None),
-)  # fmt: skip
+)
 rows: list[tuple[str, str, str]] = []
 
 

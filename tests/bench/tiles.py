@@ -103,19 +103,23 @@ def section() -> list[str]:
     dsl = json.loads(done.stdout.splitlines()[-1])
     wgmma = median(lambda: ours("SM90_64x128x16_F32F16F16_SS", (2, 1, 1)), 20)
     rows = [
-        (f"{ATOM}, 8 warps: A, B and C", "Lanescope", mine), ("", "pycute, every thread and value", other),
+        (f"{ATOM}, 8 warps: A, B and C", "Lanescope", mine),
+        ("", "pycute, every thread and value", other),
         ("", f"tensor-layouts, `tile_mma_grid` ({PEER})", peer),
         ("", f"CuTe's DSL, a coordinate layout for each of 256 threads, not evaluated ({DSL})", dsl["threads"]),
         ("", "CuTe's DSL, `print(tiled_mma)`: layouts of one atom, no maps", dsl["printed"]),
         ("SM90_64x128x16_F32F16F16_SS, 2 warpgroups: A, B and C", "Lanescope", wgmma),
-    ]  # fmt: skip
+    ]
     lines = [
-        HEADING, "",
+        HEADING,
+        "",
         f"Written by `make bench-tiles` on {datetime.date.today().isoformat()}: the maps of a TiledMMA over"
         f" {'×'.join(map(str, TILE))}, all in one run, processor time. tensor-layouts gives one holder of an"
         " element, the others all.",
-        "", "| maps | by | milliseconds | times ours |", "|---|---|---:|---:|",
-    ]  # fmt: skip
+        "",
+        "| maps | by | milliseconds | times ours |",
+        "|---|---|---:|---:|",
+    ]
     for title, name, taken in rows:
         times = "" if name == "Lanescope" else f"{taken / mine:.2g}"
         lines.append(f"| {title} | {name} | {taken * 1000:.1f} | {times} |")

@@ -184,9 +184,12 @@ def open_page(site: str, browser: Browser, tabs: list[Tab], request: pytest.Fixt
             tab.page.emulate_media(media="null", color_scheme=scheme)
         else:
             tab = Tab(
-                browser, viewport={"width": width, "height": height}, color_scheme=scheme, java_script_enabled=scripts,
+                browser,
+                viewport={"width": width, "height": height},
+                color_scheme=scheme,
+                java_script_enabled=scripts,
                 permissions=["clipboard-read", "clipboard-write"],
-            )  # fmt: skip
+            )
         opened.append((tab, scripts))
         page = tab.page
         tab.goto(site + path)

@@ -39,9 +39,11 @@ def test_every_view_follows_a_bit(open_page: Any) -> None:
     assert page.input_value("[name=sbo_bytes]") == "0" and expected in page.url
     expect(page.locator("#bits [data-bit='38']")).to_have_attribute("aria-pressed", "false")
     expect(page.locator("#bits [data-bit='62']")).to_have_attribute("aria-pressed", "true")
-    for link, name, path in (("a[data-form=svg]", "href", f"/descriptor/wgmma/{expected}.svg"),
-                             ("#as-json", "href", f"/api/v1/descriptors/{expected}"),
-                             ("#verify-form", "action", f"/descriptor/wgmma/{expected}")):  # fmt: skip
+    for link, name, path in (
+        ("a[data-form=svg]", "href", f"/descriptor/wgmma/{expected}.svg"),
+        ("#as-json", "href", f"/api/v1/descriptors/{expected}"),
+        ("#verify-form", "action", f"/descriptor/wgmma/{expected}"),
+    ):
         expect(page.locator(link).first).to_have_attribute(name, path)
     page.click("#undo")
     analysed(page, START)
@@ -137,8 +139,12 @@ def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
     page.fill("[name=base_offset]", "8")
     expect(page.locator("#field-note")).to_contain_text("at most 7")
     offset = page.locator("[name=base_offset]")
-    for start, key, then, note in (("6", "ArrowUp", "7", ""), ("7", "ArrowUp", "7", "0 to 7"),
-                                   ("1", "ArrowDown", "0", ""), ("0", "ArrowDown", "0", "0 to 7")):  # fmt: skip
+    for start, key, then, note in (
+        ("6", "ArrowUp", "7", ""),
+        ("7", "ArrowUp", "7", "0 to 7"),
+        ("1", "ArrowDown", "0", ""),
+        ("0", "ArrowDown", "0", "0 to 7"),
+    ):
         offset.fill(start)
         offset.press(key)
         expect(offset).to_have_value(then)

@@ -34,32 +34,83 @@ MISMATCH = (
     f"/descriptor/wgmma/0x4000004004000101?instruction={WGMMA}&operand=a&major=K&s_kind=canonical"
     "&s_swizzle=128B&s_mn=64&s_k=64&s_base=4096"
 )
-WORKBENCH, RIGHT = (next(c.text for c in CASES if c.title == title) for title in (
-    "the tensor map, the builder and the call of one kernel", "a printout with a CuTe layout",
-))  # fmt: skip
-COMPARED = "/layouts/tv?tile=16x16&" + urlencode({
-    "cute": "((4,8),(2,2,2)):((32,1),(16,8,128))", "to": "((8,4),(2,2,2)):((1,64),(8,32,128))",
-})  # fmt: skip
+WORKBENCH, RIGHT = (
+    next(c.text for c in CASES if c.title == title)
+    for title in (
+        "the tensor map, the builder and the call of one kernel",
+        "a printout with a CuTe layout",
+    )
+)
+COMPARED = "/layouts/tv?tile=16x16&" + urlencode(
+    {
+        "cute": "((4,8),(2,2,2)):((32,1),(16,8,128))",
+        "to": "((8,4),(2,2,2)):((1,64),(8,32,128))",
+    }
+)
 LIST = "/instructions"
 PAGES = (  # of pages that share a template the fullest first: on it axe sees both screens
-    "/", LIST, f"{LIST}?family=mma&type=f16", "/help", "/docs", "/nothing-here",
-    "/read?" + urlencode({"text": WORKBENCH}), "/read?" + urlencode({"text": RIGHT}), "/read?text=lbo",
-    "/read?text=1<<62", "/read?text=fp8",
-    f"/i/{WGMMA}", f"/i/{MMA}", f"/i/{MMA}?pin=d:3,2", f"/i/{SCALED}", f"/i/{SPARSE}", f"/i/{WMMA}",
-    "/i/mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "/i/ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
-    "/i/mma.m16n8k12.row.col.f32.f16.f16.f32", f"/metadata/{SPARSE}", f"/steps/{WGMMA}", f"/steps/{MMA}",
-    f"/kernel/{WGMMA}", MISMATCH, "/descriptor", "/descriptor/wgmma/0x4000004000010100",
-    "/smem", "/smem?major=MN&mn=128&base=0x1000", "/smem?swizzle=none&mn=256&k=64",
-    "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64", "/smem/atoms",
-    "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128", "/banks", "/chain", f"/reuse?from={MMA}&to={MMA}",
-    f"/compare?left={MMA}/a&right={MMA}/b", "/compare", f"/diagram?ptx={MMA}&operand=a", "/diagram", "/gallery", "/gpu",
-    "/tiles/mma", "/tiles/copy", "/tiles/loop", "/layouts/triton", COMPARED, "/cute", "/dump?example=swizzle",
-    "/dump?example=right", "/dump",
-    "/idesc/0x48400496?kind=f16", "/zero-column-mask", "/descriptor/tcgen05",
+    "/",
+    LIST,
+    f"{LIST}?family=mma&type=f16",
+    "/help",
+    "/docs",
+    "/nothing-here",
+    "/read?" + urlencode({"text": WORKBENCH}),
+    "/read?" + urlencode({"text": RIGHT}),
+    "/read?text=lbo",
+    "/read?text=1<<62",
+    "/read?text=fp8",
+    f"/i/{WGMMA}",
+    f"/i/{MMA}",
+    f"/i/{MMA}?pin=d:3,2",
+    f"/i/{SCALED}",
+    f"/i/{SPARSE}",
+    f"/i/{WMMA}",
+    "/i/mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+    "/i/ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+    "/i/mma.m16n8k12.row.col.f32.f16.f16.f32",
+    f"/metadata/{SPARSE}",
+    f"/steps/{WGMMA}",
+    f"/steps/{MMA}",
+    f"/kernel/{WGMMA}",
+    MISMATCH,
+    "/descriptor",
+    "/descriptor/wgmma/0x4000004000010100",
+    "/smem",
+    "/smem?major=MN&mn=128&base=0x1000",
+    "/smem?swizzle=none&mn=256&k=64",
+    "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64",
+    "/smem/atoms",
+    "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128",
+    "/banks",
+    "/chain",
+    f"/reuse?from={MMA}&to={MMA}",
+    f"/compare?left={MMA}/a&right={MMA}/b",
+    "/compare",
+    f"/diagram?ptx={MMA}&operand=a",
+    "/diagram",
+    "/gallery",
+    "/gpu",
+    "/tiles/mma",
+    "/tiles/copy",
+    "/tiles/loop",
+    "/layouts/triton",
+    COMPARED,
+    "/cute",
+    "/dump?example=swizzle",
+    "/dump?example=right",
+    "/dump",
+    "/idesc/0x48400496?kind=f16",
+    "/zero-column-mask",
+    "/descriptor/tcgen05",
     "/tmem?m=64&n=128&a_at=100&access=tcgen05.st.16x128b.x4&at=0:128&warp=0",
-    "/guide/five-minutes", "/guide", "/guide/paste", "/guide/ldmatrix", "/guide/descriptor-fields",
+    "/guide/five-minutes",
+    "/guide",
+    "/guide/paste",
+    "/guide/ldmatrix",
+    "/guide/descriptor-fields",
     "/guide/atom-to-tile",
-)  # fmt: skip
+)
 
 
 def kind(path: str) -> str:
@@ -73,11 +124,16 @@ SCREENS = {"phone": (390, "dark", (320, 390, 768)), "desktop": (1440, "light", (
 ENDS = (320, 2560)
 # axe takes half a minute on all of them. The page where many are.
 ALIKE = {
-    "tbody tr:nth-child(n+9)": f"/steps/{MMA}", "li:nth-child(n+13)": "/docs", "section.family:nth-of-type(n+5)": LIST,
-    ".chips .chip:nth-child(n+4)": LIST, ".gallery figure:nth-child(n+3)": "/gallery",
-    ".api > h3:nth-of-type(n+25)": "/docs", ".api > p:nth-of-type(n+40)": "/docs",
-    ".api > .scroll:nth-of-type(n+9)": "/docs", "table.cells td:nth-child(n+19)": f"/steps/{WGMMA}",
-}  # fmt: skip
+    "tbody tr:nth-child(n+9)": f"/steps/{MMA}",
+    "li:nth-child(n+13)": "/docs",
+    "section.family:nth-of-type(n+5)": LIST,
+    ".chips .chip:nth-child(n+4)": LIST,
+    ".gallery figure:nth-child(n+3)": "/gallery",
+    ".api > h3:nth-of-type(n+25)": "/docs",
+    ".api > p:nth-of-type(n+40)": "/docs",
+    ".api > .scroll:nth-of-type(n+9)": "/docs",
+    "table.cells td:nth-child(n+19)": f"/steps/{WGMMA}",
+}
 OF_A_SCREEN = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")  # not the markup's
 THINNED = """(alike) => {
   for (const selector of [...alike, "svg > :not(title)"]) {
@@ -267,9 +323,10 @@ def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: 
 
 
 @pytest.mark.parametrize(
-    "path", ["/diagram", "/dump?example=swizzle", "/capture?example=right", "/layouts/triton", COMPARED, MISMATCH],
+    "path",
+    ["/diagram", "/dump?example=swizzle", "/capture?example=right", "/layouts/triton", COMPARED, MISMATCH],
     ids=lambda path: path[:20],
-)  # fmt: skip
+)
 def test_over_a_slow_line_a_phone_sees_nothing_move(screens: Any, slow_site: str, path: str) -> None:
     """Where a page stands in another order than its markup, what comes late pushes nothing away that is seen."""
     page = screens[0]["phone"]

@@ -14,8 +14,12 @@ from tests.browser.waiting import left, until
 pytestmark = pytest.mark.browser
 
 # What the list says, as the keyboard's own names, and what is pressed before.
-PRESSED = {"arrows": ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"], "Enter or space": ["Enter", "Space"],
-           "Esc": ["Escape"], "+  −": ["+", "-"]}  # fmt: skip
+PRESSED = {
+    "arrows": ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"],
+    "Enter or space": ["Enter", "Space"],
+    "Esc": ["Escape"],
+    "+  −": ["+", "-"],
+}
 BEFORE = {"Enter or space": ["d"], "Esc": ["d", "Enter"], "arrows": ["d"], "0": ["+"]}
 SNAPSHOT = """() => [location.href, document.activeElement?.id, document.getElementById("spoken")?.textContent,
   document.querySelectorAll("dialog[open], details[open]").length, Boolean(document.fullscreenElement),

@@ -41,8 +41,11 @@ def test_an_element_lights_its_thread_everywhere_and_its_bits(open_page: Any) ->
     expect(page.locator("#panel")).to_contain_text("Tile (9,3): value V3, bank 9.")
     assert lit(page) == {"thread": 5, "cells": {"tile": 8, "table": 8}}, "all values of the thread, in both directions"
     assert page.locator("td.lit, th.lit").evaluate_all("(all) => [...new Set(all.map((e) => e.dataset.bit))]") == [
-        "register-0", "register-1", "lane-0", "lane-2",
-    ]  # fmt: skip
+        "register-0",
+        "register-1",
+        "lane-0",
+        "lane-2",
+    ]
     expect(page.locator("#panel tbody tr").first).to_have_text("V0(1,2)")
     page.mouse.click(*centre(page, "table", 6, 0))
     expect(page).to_have_url(re.compile("pin=table:6,0"))
@@ -93,8 +96,10 @@ def test_an_element_of_many_threads_and_one_of_none(open_page: Any) -> None:
 
 
 def test_a_drag_over_shared_memory_names_its_banks(open_page: Any) -> None:
-    page = open_page("/layouts/triton?shape=16x32&element_bits=16&text=%23ttg.swizzled_shared"
-                     "<{vec=8,perPhase=1,maxPhase=4,order=[1,0]}>")  # fmt: skip
+    page = open_page(
+        "/layouts/triton?shape=16x32&element_bits=16&text=%23ttg.swizzled_shared"
+        "<{vec=8,perPhase=1,maxPhase=4,order=[1,0]}>"
+    )
     start, end = centre(page, "tile", 0, 0), centre(page, "tile", 1, 1)
     page.mouse.move(*start)
     page.mouse.down()
@@ -124,5 +129,6 @@ def test_an_index_is_shown_in_every_picture_of_its_step(open_page: Any) -> None:
     })"""
     assert page.evaluate(at_marks) == [89, 89]
     assert page.locator("path.follows").evaluate_all("(all) => all.map((e) => e.getAttribute('d').length > 0)") == [
-        True, True,
-    ]  # fmt: skip
+        True,
+        True,
+    ]

@@ -27,8 +27,10 @@ def point(page: Page, drawing: str, panel: Any, row: int, col: int) -> None:
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
     assert box
-    page.mouse.move(box["x"] + panel["x"] + (col + 0.5) * panel["cell_width"],
-                    box["y"] + panel["y"] + (row + 0.5) * panel["cell_height"])  # fmt: skip
+    page.mouse.move(
+        box["x"] + panel["x"] + (col + 0.5) * panel["cell_width"],
+        box["y"] + panel["y"] + (row + 0.5) * panel["cell_height"],
+    )
 
 
 @pytest.mark.parametrize("plain", ["0", "1"])

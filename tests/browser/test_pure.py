@@ -95,12 +95,17 @@ def test_a_walk_through_the_view(open_page: Any, ptx: str) -> None:
         panel = dice.choice(names)
         rows, cols = ({"a": "mk", "b": "kn", "d": "mn"}[panel][n] for n in (0, 1))
         at = [dice.randrange(view.count[dim]) for dim in (rows, cols)]
-        return dice.choice([
-            ["zoom", panel, at[0] + 0.5, at[1] + 0.25, dice.choice([0.5, 0.8, 1.25, 3])],
-            ["all", panel, dice.choice([1 / 1.5, 1.5])],
-            ["pan", panel, dice.randrange(-6, 7), dice.randrange(-6, 7)],
-            ["reveal", panel, *at], ["fit", panel], ["open", panel], ["look", panel, "m:4-12,k:0-8"],
-        ])  # fmt: skip
+        return dice.choice(
+            [
+                ["zoom", panel, at[0] + 0.5, at[1] + 0.25, dice.choice([0.5, 0.8, 1.25, 3])],
+                ["all", panel, dice.choice([1 / 1.5, 1.5])],
+                ["pan", panel, dice.randrange(-6, 7), dice.randrange(-6, 7)],
+                ["reveal", panel, *at],
+                ["fit", panel],
+                ["open", panel],
+                ["look", panel, "m:4-12,k:0-8"],
+            ]
+        )
 
     steps = [step() for _ in range(120)]
     for given, told in zip(steps, open_page(f"/i/{ptx}").evaluate(WALK, steps), strict=True):
@@ -158,10 +163,16 @@ def test_a_word_its_fields_and_its_history(open_page: Any) -> None:
         amount = dice.choice([0, most, most + 1, dice.randrange(most + 1)]) * field.unit
         amount += dice.choice([0, 0, 0, 1]) * (field.unit > 1)
         spelled = dice.choice([str, hex, bin])(amount)
-        return dice.choice([
-            ["set", f"0x{dice.getrandbits(64):016x}"], ["paint", *dice.sample(range(64), 3)], ["undo"], ["undo"],
-            ["redo"], ["field", field.name, spelled],
-        ])  # fmt: skip
+        return dice.choice(
+            [
+                ["set", f"0x{dice.getrandbits(64):016x}"],
+                ["paint", *dice.sample(range(64), 3)],
+                ["undo"],
+                ["undo"],
+                ["redo"],
+                ["field", field.name, spelled],
+            ]
+        )
 
     steps = [*(step() for _ in range(160)), ["field", "lbo", "x"], ["field", "lbo", ""]]
     start = "0x4000004004000101"
@@ -232,9 +243,14 @@ def test_keys_are_taken_only_where_they_are_meant(open_page: Any) -> None:
     assert pressed(page, "x") == (False, "?pin=d:3,2", "BODY", "")
     assert pressed(page, "ArrowRight")[:2] == (True, "")
     assert page.inner_text("#spoken").startswith("D row 3 column 3:")
-    for key, heard in (("b", "B row 0 column 0"), ("m", "D row 0 column 0"), ("m", "A row 0 column 0"),
-                       ("ArrowUp", "A row 0 column 0"), ("ArrowLeft", "A row 0 column 0"),
-                       ("ArrowDown", "A row 1 column 0")):  # fmt: skip
+    for key, heard in (
+        ("b", "B row 0 column 0"),
+        ("m", "D row 0 column 0"),
+        ("m", "A row 0 column 0"),
+        ("ArrowUp", "A row 0 column 0"),
+        ("ArrowLeft", "A row 0 column 0"),
+        ("ArrowDown", "A row 1 column 0"),
+    ):
         assert pressed(page, key)[0] is True
         assert page.inner_text("#spoken").split(":")[0] == heard
     assert pressed(page, " ")[:2] == (True, "?pin=a:1,0") and pressed(page, "Escape")[1] == ""
@@ -331,9 +347,15 @@ DRAWN = """async ([what, panel]) => {
   return calls;
 }"""
 PANEL = {
-    "left": 20, "top": 10, "width": 60, "height": 16, "cellWidth": 20, "cellHeight": 8, "warp_edges": [1],
+    "left": 20,
+    "top": 10,
+    "width": 60,
+    "height": 16,
+    "cellWidth": 20,
+    "cellHeight": 8,
+    "warp_edges": [1],
     "seen": {"r0": 0, "r1": 2, "c0": 0, "c1": 3},
-}  # fmt: skip
+}
 
 
 def test_lines_ticks_and_labels(open_page: Any) -> None:
@@ -344,11 +366,18 @@ def test_lines_ticks_and_labels(open_page: Any) -> None:
         return calls
 
     assert drawn("drawLines") == [
-        ["strokeStyle", "thin"], ["lineWidth", 0.5], ["beginPath"],
+        ["strokeStyle", "thin"],
+        ["lineWidth", 0.5],
+        ["beginPath"],
         *(call for x in (20, 40, 60, 80) for call in (["moveTo", x, 10], ["lineTo", x, 26])),
         *(call for y in (10, 18, 26) for call in (["moveTo", 20, y], ["lineTo", 80, y])),
-        ["stroke"], ["lineWidth", 2], ["beginPath"], ["moveTo", 20, 18], ["lineTo", 80, 18], ["stroke"],
-    ]  # fmt: skip
+        ["stroke"],
+        ["lineWidth", 2],
+        ["beginPath"],
+        ["moveTo", 20, 18],
+        ["lineTo", 80, 18],
+        ["stroke"],
+    ]
     assert ["moveTo", 60, 10] in drawn("drawLines", col_edges=[2])[-3:]
     assert ["rect", 20, 10, 60, 16] in drawn("drawLines", cellHeight=5.9)
     texts = [call[1:] for call in drawn("drawTicks") if call[0] == "fillText"]

@@ -121,8 +121,11 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"lanes=0-3$"))
     expect(page.locator("#spoken")).to_have_text(re.compile("^A row 3 column 3: lane 13, .*, freed$"))
     page.focus("#stage")
-    for keys, at in ((["b", "ArrowUp", "ArrowLeft"], (0, 0)), (["ArrowRight"] * 9, (0, 7)),
-                     ([*["ArrowDown"] * 17, "Space"], (15, 7))):  # fmt: skip
+    for keys, at in (
+        (["b", "ArrowUp", "ArrowLeft"], (0, 0)),
+        (["ArrowRight"] * 9, (0, 7)),
+        ([*["ArrowDown"] * 17, "Space"], (15, 7)),
+    ):
         for key in keys:
             page.keyboard.press(key)
         expect(page.locator("#spoken")).to_have_text(re.compile("^B row {} column {}:".format(*at)))

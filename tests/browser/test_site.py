@@ -17,17 +17,42 @@ from tests.browser.waiting import rested, until
 from tests.command import lanescope
 
 TEXTS = (
-    "mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, [%r1];", "MMA.SYNC.ALIGNED.M16N8K16.ROW.COL.F32.F16.F16.F32",
-    "m16n8k16 bf16", "bf16 m16n8k16",
-    "n8", "k1", "k16", "M64N8", "m64n8", "2x", "scale_vec::2X", "f8f6f4", "kind::", "sp::ordered",
-    "ordered_metadata m16n8k32", "row.col", "wgmma sp", "xor popc",
-    "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {%0}, [%1];", "ldmatrix m8n8 x4 trans", "stmatrix,x2,trans",
+    "mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, [%r1];",
+    "MMA.SYNC.ALIGNED.M16N8K16.ROW.COL.F32.F16.F16.F32",
+    "m16n8k16 bf16",
+    "bf16 m16n8k16",
+    "n8",
+    "k1",
+    "k16",
+    "M64N8",
+    "m64n8",
+    "2x",
+    "scale_vec::2X",
+    "f8f6f4",
+    "kind::",
+    "sp::ordered",
+    "ordered_metadata m16n8k32",
+    "row.col",
+    "wgmma sp",
+    "xor popc",
+    "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {%0}, [%1];",
+    "ldmatrix m8n8 x4 trans",
+    "stmatrix,x2,trans",
     "wmma.load.a.row.m16n16k16.global.f16",
-    "wgmma.mma_async .sync.aligned .m64n8k16.f32.bf16.bf16", "mma.m16n8k12.row.col.f32.f16.f16.f32", "zz", ";", " ",
-    "\u00a0m16n8k16\u2003tf32", "ﬀ ß İ k16", "'s8'", "%",
-    "asm volatile(\"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0}\");", "__proto__ constructor", "sync aligned",
+    "wgmma.mma_async .sync.aligned .m64n8k16.f32.bf16.bf16",
+    "mma.m16n8k12.row.col.f32.f16.f16.f32",
+    "zz",
+    ";",
+    " ",
+    "\u00a0m16n8k16\u2003tf32",
+    "ﬀ ß İ k16",
+    "'s8'",
+    "%",
+    'asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0}");',
+    "__proto__ constructor",
+    "sync aligned",
     "SYNC.k8",
-)  # fmt: skip
+)
 ASK = """(asked) => asked.map((given) => {
   const form = document.getElementById("filters");
   form.reset();
@@ -73,11 +98,26 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
 
 SHOWN = "[...document.querySelectorAll('.topics a')].map((link) => link.getAttribute('href'))"
 TOPICS = (
-    "wgmma.fence", 'asm volatile("wgmma.wait_group.sync.aligned 0;")', "wmma::mma_sync(c, a, b, c)", "ldm", "wgmma",
-    "fence", "satf", "how to read PTX", "bmma_sync(d", "LBO", "s4",
-    "nvcuda::wmma::fragment<", "zz", "", "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma", "__float_to_tf32(x)", "x[i]",
+    "wgmma.fence",
+    'asm volatile("wgmma.wait_group.sync.aligned 0;")',
+    "wmma::mma_sync(c, a, b, c)",
+    "ldm",
+    "wgmma",
+    "fence",
+    "satf",
+    "how to read PTX",
+    "bmma_sync(d",
+    "LBO",
+    "s4",
+    "nvcuda::wmma::fragment<",
+    "zz",
+    "",
+    "mma.m16n8k16.row.col.f32.f16.f16.f32",
+    "mma",
+    "__float_to_tf32(x)",
+    "x[i]",
     "32B swizzle",
-)  # fmt: skip
+)
 
 
 @pytest.mark.browser

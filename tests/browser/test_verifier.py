@@ -132,8 +132,10 @@ def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> N
 
 
 def test_an_mn_major_pair_is_named_along_its_rows(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004002000100?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16&operand=b"
-                     "&major=MN&s_swizzle=128B")  # fmt: skip
+    page = open_page(
+        "/descriptor/wgmma/0x4000004002000100?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16&operand=b"
+        "&major=MN&s_swizzle=128B"
+    )
     page.hover("#picture-operand .c >> nth=1")
     expect(page.locator("#paired")).to_have_text(re.compile(r"^B\[(8 to 15, 0|0 to 7, 1)\] is read from 0x"))
 

@@ -14,26 +14,46 @@ _MAJOR = {0: "K", 1: "MN"}
 
 def _table_42(d: dict[int, str], ab: dict[int, str], negate: dict[int, str], saturate: dict[int, str]) -> Rows:
     return [
-        (0, 1, "sparsity_selector", {n: str(n) for n in range(4)}), (2, 2, "sparse", _YES),
+        (0, 1, "sparsity_selector", {n: str(n) for n in range(4)}),
+        (2, 2, "sparse", _YES),
         (3, 3, "saturate", saturate),
-        (4, 5, "d", d), (6, 6, "reserved", {0: ""}), (7, 9, "a", ab), (10, 12, "b", ab), (13, 13, "negate_a", negate),
-        (14, 14, "negate_b", negate), (15, 15, "transpose_a", _MAJOR), (16, 16, "transpose_b", _MAJOR),
-        (17, 22, "n", 3), (23, 23, "reserved", {0: ""}), (24, 28, "m", 4), (29, 29, "reserved", {0: ""}),
+        (4, 5, "d", d),
+        (6, 6, "reserved", {0: ""}),
+        (7, 9, "a", ab),
+        (10, 12, "b", ab),
+        (13, 13, "negate_a", negate),
+        (14, 14, "negate_b", negate),
+        (15, 15, "transpose_a", _MAJOR),
+        (16, 16, "transpose_b", _MAJOR),
+        (17, 22, "n", 3),
+        (23, 23, "reserved", {0: ""}),
+        (24, 28, "m", 4),
+        (29, 29, "reserved", {0: ""}),
         (30, 31, "max_shift", {0: "0", 1: "8", 2: "16", 3: "32"}),
-    ]  # fmt: skip
+    ]
 
 
 def _table_44(scale: dict[int, str]) -> Rows:
     return [
-        (0, 1, "reserved", {0: ""}), (2, 2, "sparse", _YES), (3, 3, "reserved", {0: ""}),
+        (0, 1, "reserved", {0: ""}),
+        (2, 2, "sparse", _YES),
+        (3, 3, "reserved", {0: ""}),
         (4, 5, "sfb_id", {0: "0", 2: "2"}),
-        (6, 6, "reserved", {0: ""}), (7, 9, "a", {1: "e2m1"}), (10, 11, "b", {1: "e2m1"}),
+        (6, 6, "reserved", {0: ""}),
+        (7, 9, "a", {1: "e2m1"}),
+        (10, 11, "b", {1: "e2m1"}),
         (12, 12, "reserved", {0: ""}),
-        (13, 13, "negate_a", _YES), (14, 14, "negate_b", _YES), (15, 15, "transpose_a", {0: "K"}),
-        (16, 16, "transpose_b", {0: "K"}), (17, 22, "n", 3), (23, 23, "scale_type", scale),
-        (24, 26, "reserved", {0: ""}), (27, 28, "m", 7), (29, 30, "sfa_id", {0: "0", 2: "2"}),
+        (13, 13, "negate_a", _YES),
+        (14, 14, "negate_b", _YES),
+        (15, 15, "transpose_a", {0: "K"}),
+        (16, 16, "transpose_b", {0: "K"}),
+        (17, 22, "n", 3),
+        (23, 23, "scale_type", scale),
+        (24, 26, "reserved", {0: ""}),
+        (27, 28, "m", 7),
+        (29, 30, "sfa_id", {0: "0", 2: "2"}),
         (31, 31, "k", {0: "64", 1: "96"}),
-    ]  # fmt: skip
+    ]
 
 
 FIELDS = {
@@ -42,17 +62,27 @@ FIELDS = {
     "f8f6f4": _table_42({0: "f16", 1: "f32"}, _F8, _YES, _NO),
     "i8": _table_42({2: "s32"}, {0: "u8", 1: "s8"}, _NO, _YES),
     "mxf8f6f4": [
-        (0, 1, "reserved", {0: ""}), (2, 2, "sparse", _YES), (3, 3, "reserved", {0: ""}),
-        (4, 5, "sfb_id", {n: str(n) for n in range(4)}), (6, 6, "reserved", {0: ""}), (7, 9, "a", _F8),
+        (0, 1, "reserved", {0: ""}),
+        (2, 2, "sparse", _YES),
+        (3, 3, "reserved", {0: ""}),
+        (4, 5, "sfb_id", {n: str(n) for n in range(4)}),
+        (6, 6, "reserved", {0: ""}),
+        (7, 9, "a", _F8),
         (10, 12, "b", _F8),
-        (13, 13, "negate_a", _YES), (14, 14, "negate_b", _YES), (15, 15, "transpose_a", _MAJOR),
-        (16, 16, "transpose_b", _MAJOR), (17, 22, "n", 3), (23, 23, "scale_type", {1: "ue8m0"}),
-        (24, 26, "reserved", {0: ""}), (27, 28, "m", 7), (29, 30, "sfa_id", {n: str(n) for n in range(4)}),
+        (13, 13, "negate_a", _YES),
+        (14, 14, "negate_b", _YES),
+        (15, 15, "transpose_a", _MAJOR),
+        (16, 16, "transpose_b", _MAJOR),
+        (17, 22, "n", 3),
+        (23, 23, "scale_type", {1: "ue8m0"}),
+        (24, 26, "reserved", {0: ""}),
+        (27, 28, "m", 7),
+        (29, 30, "sfa_id", {n: str(n) for n in range(4)}),
         (31, 31, "reserved", {0: ""}),
     ],
     "mxf4": _table_44({1: "ue8m0"}),
     "mxf4nvf4": _table_44({1: "ue8m0", 0: "ue4m3"}),
-}  # fmt: skip
+}
 
 
 def shapes(kind: str, form: str, sparse: bool) -> tuple[set[int], set[int]]:
@@ -70,7 +100,11 @@ def shapes(kind: str, form: str, sparse: bool) -> tuple[set[int], set[int]]:
 # 9.7.16.4.3, examples 2 to 4: (start count, first span, skip span, use span) and the mask as
 # printed, last column first.
 MASKS = [
-    (0, 0, 2, 3, "11100001110000"), (0, 1, 2, 3, "11100001110000111"), (0, 0, 2, 3, "000011100001110000"),
-    (0, 1, 2, 3, "00001110000111"), (1, 1, 2, 3, "0000111000011"), (2, 0, 2, 3, "111000011100"),
+    (0, 0, 2, 3, "11100001110000"),
+    (0, 1, 2, 3, "11100001110000111"),
+    (0, 0, 2, 3, "000011100001110000"),
+    (0, 1, 2, 3, "00001110000111"),
+    (1, 1, 2, 3, "0000111000011"),
+    (2, 0, 2, 3, "111000011100"),
     (1, 0, 2, 3, "1110000111000"),
-]  # fmt: skip
+]

@@ -78,9 +78,12 @@ def copied(shape: str, multicast: str, lane: Any) -> Any:
 
 
 COPIES = {
-    "128x256b": ("",), "4x256b": ("",), "128x128b": ("",), "64x128b": ("warpx2::02_13", "warpx2::01_23"),
+    "128x256b": ("",),
+    "4x256b": ("",),
+    "128x128b": ("",),
+    "64x128b": ("warpx2::02_13", "warpx2::01_23"),
     "32x128b": ("warpx4",),
-}  # fmt: skip
+}
 COPY_COLUMNS = {"128x256b": 8, "4x256b": 8, "128x128b": 4, "64x128b": 4, "32x128b": 4}
 
 
@@ -95,9 +98,10 @@ def copy_texts() -> Iterator[str]:
 # products (10.9) ------------------------------------------------------------------------------------------------------
 
 SIZES = {  # Table 57 and 10.9.1: a text may leave the size out for all but mxf4nvf4
-    "mxf8f6f4": ("", ".scale_vec::1X", ".block32"), "mxf4": ("", ".scale_vec::2X", ".block32"),
+    "mxf8f6f4": ("", ".scale_vec::1X", ".block32"),
+    "mxf4": ("", ".scale_vec::2X", ".block32"),
     "mxf4nvf4": (".scale_vec::2X", ".scale_vec::4X", ".block32", ".block16"),
-}  # fmt: skip
+}
 OPS = ("fill", "use", "lastuse", "discard")
 
 
@@ -130,11 +134,15 @@ def targets(text: str) -> set[str]:
 
 # M, CTAs, sparse, .ws → letter, organization, lanes that the address may begin at. "2x3" of the table is read as 2x2.
 LAYOUTS = {
-    (32, 1, None, True): ("G", "1x4", (0,)), (64, 1, None, True): ("E", "2x2", (0,)),
-    (64, 1, None, False): ("F", "half", (0, 16)), (128, 1, None, False): ("D", "4x1", (0,)),
-    (128, 1, None, True): ("D", "4x1", (0,)), (128, 2, False, False): ("B", "2x2", (0,)),
-    (128, 2, True, False): ("C", "half", (0, 16)), (256, 2, None, False): ("A", "4x1", (0,)),
-}  # fmt: skip
+    (32, 1, None, True): ("G", "1x4", (0,)),
+    (64, 1, None, True): ("E", "2x2", (0,)),
+    (64, 1, None, False): ("F", "half", (0, 16)),
+    (128, 1, None, False): ("D", "4x1", (0,)),
+    (128, 1, None, True): ("D", "4x1", (0,)),
+    (128, 2, False, False): ("B", "2x2", (0,)),
+    (128, 2, True, False): ("C", "half", (0, 16)),
+    (256, 2, None, False): ("A", "4x1", (0,)),
+}
 
 
 def layout(m: int, form: str, sparse: bool) -> tuple[str, str, tuple[int, ...]]:
@@ -180,8 +188,15 @@ def of_scale(row: Any, factor: Any, sf_id: int) -> tuple[list[Any], Any, Any]:
 
 # sparsity (10.8) ------------------------------------------------------------------------------------------------------
 
-CHUNK = {"tf32": (1, 2), "f16": (2, 4), "f8f6f4": (2, 4), "mxf8f6f4": (2, 4), "i8": (2, 4), "mxf4": (4, 8),
-         "mxf4nvf4": (4, 8)}  # fmt: skip
+CHUNK = {
+    "tf32": (1, 2),
+    "f16": (2, 4),
+    "f8f6f4": (2, 4),
+    "mxf8f6f4": (2, 4),
+    "i8": (2, 4),
+    "mxf4": (4, 8),
+    "mxf4nvf4": (4, 8),
+}
 
 
 def of_metadata(kind: str, row: Any, chunk: Any) -> tuple[Any, Any]:
@@ -198,15 +213,23 @@ def of_metadata(kind: str, row: Any, chunk: Any) -> tuple[Any, Any]:
 # the shared-memory descriptor (3.3, 4.1, 10.3, 10.6) ------------------------------------------------------------------
 
 DESCRIPTOR = {  # Table 40
-    "start_address": (0, 13), "lbo": (16, 29), "sbo": (32, 45), "version": (46, 48), "base_offset": (49, 51),
-    "lbo_mode": (52, 52), "swizzle": (61, 63),
-}  # fmt: skip
+    "start_address": (0, 13),
+    "lbo": (16, 29),
+    "sbo": (32, 45),
+    "version": (46, 48),
+    "base_offset": (49, 51),
+    "lbo_mode": (52, 52),
+    "swizzle": (61, 63),
+}
 SWIZZLES = {0: "none", 1: "128B_base32B", 2: "128B", 4: "64B", 6: "32B"}
 BOUNDARY = {"128B": 1024, "64B": 512, "32B": 256}  # Table 41
 ATOMS = {  # Table 55, in elements of 128 bits: (MN, K) of an MN-major atom, and of a K-major one
-    "128B_base32B": ((8, 4), None), "128B": ((8, 8), (8, 8)), "64B": ((4, 8), (8, 4)), "32B": ((2, 8), (8, 2)),
+    "128B_base32B": ((8, 4), None),
+    "128B": ((8, 8), (8, 8)),
+    "64B": ((4, 8), (8, 4)),
+    "32B": ((2, 8), (8, 2)),
     "none": ((1, 8), (8, 1)),
-}  # fmt: skip
+}
 XOR = {"none": (0, 4, 3), "32B": (1, 4, 3), "64B": (2, 4, 3), "128B": (3, 4, 3)}  # 3.3, last column
 
 

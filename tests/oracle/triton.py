@@ -55,19 +55,26 @@ def layout_of(kind: str, params: dict[str, Any], shape: tuple[int, ...]) -> Any:
             params["vec"], params["perPhase"], params["maxPhase"], params["order"], cga
         ),
         "nvmma_shared": lambda: gl.NVMMASharedLayout(
-            params["swizzlingByteWidth"], params["elementBitWidth"], len(shape), params.get("transposed", False),
-            params.get("fp4Padded", False), cga,
+            params["swizzlingByteWidth"],
+            params["elementBitWidth"],
+            len(shape),
+            params.get("transposed", False),
+            params.get("fp4Padded", False),
+            cga,
         ),
         "get_default_for": lambda: gl.NVMMASharedLayout.get_default_for(
             list(shape), getattr(gl, params["dtype"]), transposed=params["transposed"]
         ),
         "tensor_memory_encoding": lambda: blackwell.TensorMemoryLayout(
-            (params["blockM"], params["blockN"]), params["colStride"], cga, params.get("twoCTAs", False),
+            (params["blockM"], params["blockN"]),
+            params["colStride"],
+            cga,
+            params.get("twoCTAs", False),
             params.get("fp4Padded", False),
         ),
         "tensor_memory_scales_encoding": lambda: blackwell.TensorMemoryScalesLayout(cga),
         "shared_linear": lambda: gl.SharedLinearLayout(params["offset"], params.get("block", [])),
-    }  # fmt: skip
+    }
     return made[kind]()
 
 
@@ -85,8 +92,15 @@ def main() -> None:
             print(kind, params, shape, error, file=sys.stderr)
             out.append(None)
             continue
-        names = {"reg_bases": "register", "lane_bases": "lane", "warp_bases": "warp", "block_bases": "block",
-                 "offset_bases": "offset", "rows": "row", "cols": "col"}  # fmt: skip
+        names = {
+            "reg_bases": "register",
+            "lane_bases": "lane",
+            "warp_bases": "warp",
+            "block_bases": "block",
+            "offset_bases": "offset",
+            "rows": "row",
+            "cols": "col",
+        }
         out.append({names[n]: getattr(found, n) for n in names if hasattr(found, n)})
     print(json.dumps(out))
     sys.stdout.flush()

@@ -14,8 +14,10 @@ LANE_SHIFT = 16
 def traits(ctas: int, m: int, n: int, k: int) -> dict[str, Any]:
     """ThrID and the thread-value layouts of A, B and C, as (shape, stride)."""
     if ctas == 1:
-        out = {name: ((1, rows), (0, (1, size))) for name, rows, size in
-               (("a", (m, k), m), ("b", (n, k), n), ("c", (m, n), m))}  # fmt: skip
+        out = {
+            name: ((1, rows), (0, (1, size)))
+            for name, rows, size in (("a", (m, k), m), ("b", (n, k), n), ("c", (m, n), m))
+        }
         return {"thr": (1, 0), **out}
     return {
         "thr": (2, 1),

@@ -10,9 +10,24 @@ from itertools import product
 
 from tests.ptxas.assembler import Line
 
-BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 6, "e2m3": 6,
-"e2m1": 4,
-        "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}  # fmt: skip
+BITS = {
+    "f64": 64,
+    "f32": 32,
+    "s32": 32,
+    "tf32": 32,
+    "f16": 16,
+    "bf16": 16,
+    "e4m3": 8,
+    "e5m2": 8,
+    "e3m2": 6,
+    "e2m3": 6,
+    "e2m1": 4,
+    "s8": 8,
+    "u8": 8,
+    "s4": 4,
+    "u4": 4,
+    "b1": 1,
+}
 MULTIPLICANDS = ("f16", "bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 ACCUMULATORS = ("f16", "f32", "f64", "s32")
 
@@ -291,8 +306,10 @@ def tcgen05_moves() -> Iterator[Line]:
             values = [f"f{n}" for n in range(each * x)] if kind == "f32" else registers
             yield Line(
                 f"tcgen05.ld.red.sync.aligned.{shape}.x{x}.{op}{abs_}{nan}.{kind}",
-                f"{braces(values)}, {result}, {taddr}{half}", ("r599",), (*values, result),
-            )  # fmt: skip
+                f"{braces(values)}, {result}, {taddr}{half}",
+                ("r599",),
+                (*values, result),
+            )
     shapes = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
     casts = ("", ".warpx2::02_13", ".warpx2::01_23", ".warpx4")
     formats = ("", ".b8x16.b6x16_p32", ".b8x16.b4x16_p64")
@@ -308,8 +325,14 @@ def tcgen05_mma() -> Iterator[Line]:
     """
     kinds = ("f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4")
     vectors = ("", *(f".{name}" for name in ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")))
-    collectors = ("", *(f".collector::{b}::{op}" for b in ("a", "b0", "b1", "b2", "b3")
-                        for op in ("fill", "use", "lastuse", "discard")))  # fmt: skip
+    collectors = (
+        "",
+        *(
+            f".collector::{b}::{op}"
+            for b in ("a", "b0", "b1", "b2", "b3")
+            for op in ("fill", "use", "lastuse", "discard")
+        ),
+    )
     for ws, sp, group, kind, shift, collector, a in product(
         (False, True), (False, True), (1, 2), kinds, ("", ".ashift"), collectors, ("q0", "[r598]")
     ):
@@ -319,6 +342,7 @@ def tcgen05_mma() -> Iterator[Line]:
         for scaled in ("",) if not kind.startswith("mx") else tuple(f".block_scale{one}" for one in vectors):
             factors = ", [r595], [r594]" if scaled else ""
             yield Line(
-                f"{name}{scaled}{shift}{collector}", f"[r599], {a}, q1{meta}, r596{factors}, p",
+                f"{name}{scaled}{shift}{collector}",
+                f"[r599], {a}, q1{meta}, r596{factors}, p",
                 (*reads, *(("r595", "r594") if scaled else ())),
-            )  # fmt: skip
+            )

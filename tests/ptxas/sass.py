@@ -107,9 +107,14 @@ def main() -> None:
     meta = {"assembler": f"ptxas {version()}", "disassembler": f"nvdisasm {disassembler()}"}
     meta["date"] = datetime.date.today().isoformat()
     OUTPUT.write_text(
-        '{"meta": ' + json.dumps(meta) + ',\n"target_sets": ' + json.dumps(groups) + ',\n"variants": {\n'
-        + ",\n".join(rows) + "\n}}\n"
-    )  # fmt: skip
+        '{"meta": '
+        + json.dumps(meta)
+        + ',\n"target_sets": '
+        + json.dumps(groups)
+        + ',\n"variants": {\n'
+        + ",\n".join(rows)
+        + "\n}}\n"
+    )
     print(f"{OUTPUT}: {len(rows)} of {len(takes)} variants")
 
 

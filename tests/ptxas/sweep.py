@@ -117,9 +117,16 @@ def main(names: list[str]) -> None:
         for ptx, (targets, least) in sorted(variants.items())
     ]
     OUTPUT.write_text(
-        '{"meta": ' + json.dumps(meta) + ',\n"target_sets": ' + json.dumps(sets) + ',\n"left_out": '
-        + json.dumps(dict(sorted(excluded.items())), indent=1) + ',\n"variants": {\n' + ",\n".join(rows) + "\n}}\n"
-    )  # fmt: skip
+        '{"meta": '
+        + json.dumps(meta)
+        + ',\n"target_sets": '
+        + json.dumps(sets)
+        + ',\n"left_out": '
+        + json.dumps(dict(sorted(excluded.items())), indent=1)
+        + ',\n"variants": {\n'
+        + ",\n".join(rows)
+        + "\n}}\n"
+    )
     print(f"{OUTPUT}: {len(variants)} variants")
 
 

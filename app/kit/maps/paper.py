@@ -20,8 +20,16 @@ STYLE = {
     "scale": "PNG pixels a unit, 0.25 to 8; 2 or what fits",
     "embed": "TeX: 1 for a tikzpicture to \\input",
 }
-FORMS = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ", "txt": "Text", "md": "Markdown", "csv": "CSV",
-         "json": "JSON"}  # fmt: skip
+FORMS = {
+    "svg": "SVG",
+    "png": "PNG",
+    "pdf": "PDF",
+    "tex": "TikZ",
+    "txt": "Text",
+    "md": "Markdown",
+    "csv": "CSV",
+    "json": "JSON",
+}
 ABOVE = 22.0  # what a title takes
 _WIDE = 1080.0
 Legend = Sequence[tuple[str, Sequence[tuple[str, str]]]]  # (what a colour is, [(fill variable's name, its number)])
@@ -39,9 +47,16 @@ def cell(labelled: bool, cols: int) -> tuple[float, float]:
 
 
 def drawing(
-    panels: tuple[Panel, ...], theme: Palette | None, *, title: str, said: str, legend: Legend, labelled: bool,
-    extra: str = "", least: tuple[float, float] = (200.0, 0.0),
-) -> str:  # fmt: skip
+    panels: tuple[Panel, ...],
+    theme: Palette | None,
+    *,
+    title: str,
+    said: str,
+    legend: Legend,
+    labelled: bool,
+    extra: str = "",
+    least: tuple[float, float] = (200.0, 0.0),
+) -> str:
     """The SVG of panels that stand below a title, where there is one, with the legend under them; least: its width
     and height."""
     width = max((p.x + p.width + 8 for p in panels), default=0.0)
@@ -54,11 +69,16 @@ def drawing(
         )
     for number, (text, fills) in enumerate(legend):
         parts += _swatches(text, fills, height + 4 + 20 * number, theme)
-    figure = Figure(
-        max(width, least[0], len(title) * 8.5 + 16), height + 20 * len(legend) + 4 * bool(legend), panels
-    )  # fmt: skip
-    return svg(figure, title=title or said, description=said, palette=theme, labels_up_to=MOST_LABELS,
-               extra="".join(parts), label="lane:value" if labelled else "none")  # fmt: skip
+    figure = Figure(max(width, least[0], len(title) * 8.5 + 16), height + 20 * len(legend) + 4 * bool(legend), panels)
+    return svg(
+        figure,
+        title=title or said,
+        description=said,
+        palette=theme,
+        labels_up_to=MOST_LABELS,
+        extra="".join(parts),
+        label="lane:value" if labelled else "none",
+    )
 
 
 def ink(theme: Palette | None, name: str = "ink") -> str:
@@ -68,14 +88,13 @@ def ink(theme: Palette | None, name: str = "ink") -> str:
 
 def _swatches(text: str, fills: Sequence[tuple[str, str]], y: float, theme: Palette | None) -> list[str]:
     muted = ink(theme, "muted")
-    out = [
-        f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(text, quote=False)}</text>'
-    ]  # fmt: skip
+    out = [f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(text, quote=False)}</text>']
     x = 20 + len(text) * 6.7
     for number, (name, said) in enumerate(fills):
         fill = theme.fill(number, len(fills)) if theme else f"var(--{name})"
-        out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{muted}"'
-                   ' stroke-width="0.5"/>')  # fmt: skip
+        out.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{muted}" stroke-width="0.5"/>'
+        )
         out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(said)}</text>')
         x += 20 + max(2, len(said)) * 7
     return out

@@ -57,19 +57,38 @@ def page_data(
     the fields of the address; pictured: those of the picture's address."""
     sizes = bench.extents
     return {
-        "ptx": bench.says, "path": bench.path, "threads": LANES, "warp": LANES if bench.unit == "thread" else 0,
-        "warps": bench.warps, "unit": "lane" if bench.unit == "thread" else bench.unit, "state": dict(state),
-        "defaults": dict(defaults), "pictured": dict(pictured), "pin": PIN, "labels": dict(bench.texts),
-        "spoken": {"cell": SPOKEN, "owner": bench.owner, "between": BETWEEN_OWNERS}, "extents": sizes,
-        "opening": {dim: (0, size) for dim, size in sizes.items()}, "colours": dict(bench.colours), "result": "",
+        "ptx": bench.says,
+        "path": bench.path,
+        "threads": LANES,
+        "warp": LANES if bench.unit == "thread" else 0,
+        "warps": bench.warps,
+        "unit": "lane" if bench.unit == "thread" else bench.unit,
+        "state": dict(state),
+        "defaults": dict(defaults),
+        "pictured": dict(pictured),
+        "pin": PIN,
+        "labels": dict(bench.texts),
+        "spoken": {"cell": SPOKEN, "owner": bench.owner, "between": BETWEEN_OWNERS},
+        "extents": sizes,
+        "opening": {dim: (0, size) for dim, size in sizes.items()},
+        "colours": dict(bench.colours),
+        "result": "",
         "holder": bench.letter,
         "panels": [
-            {"name": one.name, "title": one.title, "rows": one.rows, "cols": one.cols, "dims": bench.dims_of(one),
-             "warp_edges": one.edges[0], "col_edges": one.edges[1], "lines_from": 9}
+            {
+                "name": one.name,
+                "title": one.title,
+                "rows": one.rows,
+                "cols": one.cols,
+                "dims": bench.dims_of(one),
+                "warp_edges": one.edges[0],
+                "col_edges": one.edges[1],
+                "lines_from": 9,
+            }
             for one in bench.maps
         ],
         "operands": {one.name: data(one) for one in bench.maps},
-    }  # fmt: skip
+    }
 
 
 def data(one: Held) -> TileData:
@@ -92,13 +111,29 @@ def data(one: Held) -> TileData:
             names=own.names,
         )
     return TileData(
-        name=one.name, title=one.title, element_type=f"b{bits}", rows=one.rows, cols=one.cols,
-        copies=one.cells().copies, held_by=list(range(one.cell.shape[0])), team=1,
-        first=one.cell[:, 0].tolist() if adds_up else [], steps=steps.tolist() if adds_up else [0] * values,
-        period=values, shared=False, registers=0, register=one.group,
+        name=one.name,
+        title=one.title,
+        element_type=f"b{bits}",
+        rows=one.rows,
+        cols=one.cols,
+        copies=one.cells().copies,
+        held_by=list(range(one.cell.shape[0])),
+        team=1,
+        first=one.cell[:, 0].tolist() if adds_up else [],
+        steps=steps.tolist() if adds_up else [0] * values,
+        period=values,
+        shared=False,
+        registers=0,
+        register=one.group,
         bits=tuple(f"[{v * bits % 32 + bits - 1}:{v * bits % 32}]" for v in range(values)),
-        spoken_bits=tuple(f"bits {v * bits % 32} to {v * bits % 32 + bits - 1}" for v in range(values)), digits=(),
-        categories=colours, repeats={}, extra={}, cells=None if adds_up else one.cell.reshape(-1).tolist(),
+        spoken_bits=tuple(f"bits {v * bits % 32} to {v * bits % 32 + bits - 1}" for v in range(values)),
+        digits=(),
+        categories=colours,
+        repeats={},
+        extra={},
+        cells=None if adds_up else one.cell.reshape(-1).tolist(),
         told={name: numbers.reshape(-1).tolist() for name, numbers in one.told.items()} or None,
-        folded=True if one.folded else None, text=one.text or None, unlisted=None if one.listed else True,
-    )  # fmt: skip
+        folded=True if one.folded else None,
+        text=one.text or None,
+        unlisted=None if one.listed else True,
+    )

@@ -49,8 +49,12 @@ def strictly(bench: Bench, query: Mapping[str, str], usual: Mapping[str, str]) -
     """The look that a query asks for over `usual`; LayoutError for the first value that is not legal."""
     look, notices = read(bench, query, usual)
     if notices:
-        raise LayoutError("bad_option", notices[0].replace(" Shown with the default instead.", ""),
-                          f"The page {bench.path} offers what is legal.", notices[0].split(" ")[0])  # fmt: skip
+        raise LayoutError(
+            "bad_option",
+            notices[0].replace(" Shown with the default instead.", ""),
+            f"The page {bench.path} offers what is legal.",
+            notices[0].split(" ")[0],
+        )
     return look
 
 
@@ -155,10 +159,16 @@ def _texts(bench: Bench, one: Held, held: Cells, label: str, spans: tuple[range,
                 continue
             at, value = row * one.cols + col, int(held.value[row, col])
             out[row][col] = said.format(
-                thread=thread, value=value, values=value, more="+" * bool(copies[at] > 1),
+                thread=thread,
+                value=value,
+                values=value,
+                more="+" * bool(copies[at] > 1),
                 registers=one.group[value],
-                row=row, col=col, index=at, **{name: int(numbers[row, col]) for name, numbers in one.told.items()},
-            )  # fmt: skip
+                row=row,
+                col=col,
+                index=at,
+                **{name: int(numbers[row, col]) for name, numbers in one.told.items()},
+            )
     return out
 
 
@@ -203,8 +213,15 @@ def _svg(bench: Bench, one: Held, look: Mapping[str, str]) -> dict[str, Any]:
     title = f"{one.title}, coloured by {bench.colours[look['colour']]}"
     svg = matrix(drawn, areas[0], areas[1], colour="", label="all" if few else "none", title=title, faint=faint)
     high, wide = (1 << max(2, (len(span) - 1).bit_length()) for span in spans)
-    return {"name": one.name, "title": one.title, "about": one.about, "svg": svg, "rows": high, "cols": wide,
-            "flank": not one.listed}  # fmt: skip
+    return {
+        "name": one.name,
+        "title": one.title,
+        "about": one.about,
+        "svg": svg,
+        "rows": high,
+        "cols": wide,
+        "flank": not one.listed,
+    }
 
 
 def _pinned(bench: Bench, look: Mapping[str, str]) -> int | None:
@@ -225,9 +242,13 @@ def thread(bench: Bench, look: Mapping[str, str]) -> dict[str, Any]:
     for one in (each for each in bench.maps if each.listed):
         at = min(own, one.cell.shape[0] - 1)
         count = int((one.cell[at] >= 0).sum())
-        out.append({
-            "title": one.title, "count": f"{count} value{'s' * (count != 1)}", "rows": one.lines(at, bench.letter),
-        })  # fmt: skip
+        out.append(
+            {
+                "title": one.title,
+                "count": f"{count} value{'s' * (count != 1)}",
+                "rows": one.lines(at, bench.letter),
+            }
+        )
     small = f"warp {own // LANES}, lane {own % LANES}" if bench.unit == "thread" else ""
     return {"who": f"{bench.unit.capitalize()} {own}", "small": small, "pinned": bool(look["pin"]), "operands": out}
 
@@ -255,5 +276,14 @@ def legend(bench: Bench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[
 def moved(one: Panel, place: tuple[float, float], cell: tuple[float, float], spans: tuple[range, range]) -> Panel:
     """A panel at its place of a picture: the window of it that is drawn."""
     rows, cols = spans
-    return replace(one, x=place[0], y=place[1], cell_width=cell[0], cell_height=cell[1], rows=len(rows),
-                   cols=len(cols), row0=rows.start, col0=cols.start)  # fmt: skip
+    return replace(
+        one,
+        x=place[0],
+        y=place[1],
+        cell_width=cell[0],
+        cell_height=cell[1],
+        rows=len(rows),
+        cols=len(cols),
+        row0=rows.start,
+        col0=cols.start,
+    )

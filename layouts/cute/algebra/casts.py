@@ -122,16 +122,20 @@ def inside(coord: Nested, shape: Nested) -> None:
     if isinstance(coord, tuple):
         if isinstance(shape, int) or len(coord) != len(shape):
             raise LayoutError(
-                "bad_coordinate", f"{said(coord)} is no coordinate of the shape {spelled(shape)}.",
-                f"One nested as {spelled(shape)}, an int for a whole mode, _ for a mode that stays.", "coord",
-            )  # fmt: skip
+                "bad_coordinate",
+                f"{said(coord)} is no coordinate of the shape {spelled(shape)}.",
+                f"One nested as {spelled(shape)}, an int for a whole mode, _ for a mode that stays.",
+                "coord",
+            )
         for part, mode in zip(coord, shape, strict=True):
             inside(part, mode)
     elif coord is not None and coord >= size(shape):
         raise LayoutError(
-            "bad_coordinate", f"{coord} is past the end of a mode of size {size(shape)}.",
-            f"From 0 to {size(shape) - 1}, or _ for the whole mode.", "coord",
-        )  # fmt: skip
+            "bad_coordinate",
+            f"{coord} is past the end of a mode of size {size(shape)}.",
+            f"From 0 to {size(shape) - 1}, or _ for the whole mode.",
+            "coord",
+        )
 
 
 def _zeroed(coord: Nested) -> Nested:

@@ -201,9 +201,10 @@ def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: C
                 raise refused(
                     f"{a} ∘ {b} is not admissible: the mode {count}:{step} takes {taken} steps of {stride} in the mode"
                     f" {size_}:{step_} and goes on, but {why} (CuTe's Shape Divisibility Condition).",
-                    f"Give a size that is a divisor or a multiple of {taken}." if rest % taken
+                    f"Give a size that is a divisor or a multiple of {taken}."
+                    if rest % taken
                     else f"Give a stride that divides {size_}, or a size of at most {taken}.",
-                )  # fmt: skip
+                )
             out.append((taken, stride * step_))
             rest //= taken
         stride = -(-stride // size_)

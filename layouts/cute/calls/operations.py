@@ -76,13 +76,19 @@ def _grouped(word: str, of: str) -> Op:
 OPS: dict[str, Op] = {
     "composition": Op(2, 2, algebra.composition, sentences.of_composition, None, "(layout, layout or tiler)"),
     "complement": Op(
-        1, 2, lambda a, target=None: algebra.complement(a, target.shape if isinstance(target, CuteLayout) else target),
-        lambda a, *rest: sentences.of_complement(a, rest[0] if len(rest) > 1 else None, rest[-1]), None,
+        1,
+        2,
+        lambda a, target=None: algebra.complement(a, target.shape if isinstance(target, CuteLayout) else target),
+        lambda a, *rest: sentences.of_complement(a, rest[0] if len(rest) > 1 else None, rest[-1]),
+        None,
         "(layout, size or shape)",
     ),
     "coalesce": Op(
-        1, 2, algebra.coalesce,
-        lambda a, *rest: sentences.of_coalesce(a, rest[0] if len(rest) > 1 else None, rest[-1]), None,
+        1,
+        2,
+        algebra.coalesce,
+        lambda a, *rest: sentences.of_coalesce(a, rest[0] if len(rest) > 1 else None, rest[-1]),
+        None,
         "(layout, profile)",
     ),
     "filter": Op(1, 1, algebra.filtered, lambda *_: "Modes of stride 0 and of size 1 go.", None, "(layout)"),
@@ -105,11 +111,19 @@ OPS: dict[str, Op] = {
     "upcast": Op(2, 2, algebra.upcast, lambda a, n, _: f"Elements {n} times as wide.", None, "<n>(layout)"),
     "downcast": Op(2, 2, algebra.downcast, lambda a, n, _: f"Elements a {n}th as wide.", None, "<n>(layout)"),
     "with_shape": Op(
-        2, 2, algebra.with_shape, lambda *_: "The same indices, with coordinates of another shape.", None,
+        2,
+        2,
+        algebra.with_shape,
+        lambda *_: "The same indices, with coordinates of another shape.",
+        None,
         "(layout, shape)",
     ),
     "tile_to_shape": Op(
-        2, 3, algebra.tile_to_shape, lambda *_: "The block repeated until it has the shape.", None,
+        2,
+        3,
+        algebra.tile_to_shape,
+        lambda *_: "The block repeated until it has the shape.",
+        None,
         "(block, shape, order)",
     ),
     "size": Op(1, 1, lambda a: a.size, lambda *_: "The number of coordinates.", None, "(layout)"),
@@ -118,7 +132,7 @@ OPS: dict[str, Op] = {
     "depth": Op(1, 1, lambda a: tuples.depth(a.shape), lambda *_: "How deep the modes are nested.", None, "(layout)"),
     "shape": Op(1, 1, lambda a: a.shape, lambda *_: "Its sizes.", None, "(layout)"),
     "stride": Op(1, 1, lambda a: a.stride, lambda *_: "Its steps.", None, "(layout)"),
-}  # fmt: skip
+}
 OPS |= {f"{word}_{of}": _grouped(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")}
 ALIASES = {"inverse": "right_inverse", "compose": "composition", "divide": "logical_divide"}
 NUMBERS = {"upcast", "downcast"}  # whose second argument is a number
@@ -167,9 +181,11 @@ def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
             sizes = "an order of modes" if (op, at) == ORDERED else "sizes"
             what = "a layout" if layout_due else "a number" if op in NUMBERS else sizes if op in SHAPES else "a tiler"
             raise LayoutError(
-                "bad_cute", f"Argument {at + 1} of {op} is {shown(written(value), 60)}, not {what}.", f"{takes}.",
+                "bad_cute",
+                f"Argument {at + 1} of {op} is {shown(written(value), 60)}, not {what}.",
+                f"{takes}.",
                 "expression",
-            )  # fmt: skip
+            )
         for one in _layouts(value):
             if one.size > MOST_SIZE:
                 raise LayoutError(

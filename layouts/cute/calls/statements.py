@@ -28,8 +28,27 @@ MOST_STEPS = 64
 _ASSIGNED = re.compile(r"\s*(?:(?:const|constexpr|auto|Layout)\s+)*([A-Za-z]\w*)\s*=(?!=)\s*", re.DOTALL)
 
 # What the reader of layouts knows by itself.
-MADE = ("make_", "Layout", "Shape", "Stride", "Step", "Coord", "Tile", "tuple", "Tuple", "Int", "C", "Constant", "S",
-        "ComposedLayout", "Underscore", "constant", "Sw", "Swizzle", "X")  # fmt: skip
+MADE = (
+    "make_",
+    "Layout",
+    "Shape",
+    "Stride",
+    "Step",
+    "Coord",
+    "Tile",
+    "tuple",
+    "Tuple",
+    "Int",
+    "C",
+    "Constant",
+    "S",
+    "ComposedLayout",
+    "Underscore",
+    "constant",
+    "Sw",
+    "Swizzle",
+    "X",
+)
 
 
 class _RefusedError(Exception):
@@ -81,9 +100,16 @@ class _Calls(Reader):
     def swizzles(self, name: str) -> bool:
         """composition(Swizzle<…>{}, …) makes a ComposedLayout: the reader of layouts knows it."""
         ahead = self.tokens[self.at + 1 : self.at + 2]
-        return name == "composition" and bool(ahead) and ahead[0].rpartition("::")[2].rpartition(".")[2] in (
-            "Swizzle", "Sw", "make_swizzle",
-        )  # fmt: skip
+        return (
+            name == "composition"
+            and bool(ahead)
+            and ahead[0].rpartition("::")[2].rpartition(".")[2]
+            in (
+                "Swizzle",
+                "Sw",
+                "make_swizzle",
+            )
+        )
 
     def pair(self) -> Value:
         return self.sliced(super().pair())

@@ -34,25 +34,41 @@ class Order:
 
 ORDERS = (
     Order(
-        "mma.sp", WIDE, "(g:8 h:2 c:2) (i:2 q:4) -> (h i g) (c q)",
-        "ldmatrix: row g holds the words of lanes 4g to 4g + 3; h is the sparsity selector", AMPERE,
+        "mma.sp",
+        WIDE,
+        "(g:8 h:2 c:2) (i:2 q:4) -> (h i g) (c q)",
+        "ldmatrix: row g holds the words of lanes 4g to 4g + 3; h is the sparsity selector",
+        AMPERE,
     ),
     Order(
-        "mma.sp", (*NARROW, "s4", "u4"), "(g:8 c:2 i:2) (q:8) -> (i g) (c q)",
-        "ldmatrix: row g holds the words of lanes 4g to 4g + 3; the sparsity selector is 0", AMPERE,
+        "mma.sp",
+        (*NARROW, "s4", "u4"),
+        "(g:8 c:2 i:2) (q:8) -> (i g) (c q)",
+        "ldmatrix: row g holds the words of lanes 4g to 4g + 3; the sparsity selector is 0",
+        AMPERE,
     ),
     Order(
-        "wgmma.sp", WIDE, "(w:4 k:2 g:8 x:X) (i:2 q:4) -> (w i g) (x k q)",
-        "each lane loads its words of all K steps at once: they are neighbours", HOPPER, 8,
+        "wgmma.sp",
+        WIDE,
+        "(w:4 k:2 g:8 x:X) (i:2 q:4) -> (w i g) (x k q)",
+        "each lane loads its words of all K steps at once: they are neighbours",
+        HOPPER,
+        8,
     ),
     Order("wgmma.sp", NARROW, "(l:64 x:X) (q:8) -> (l) (x q)", "row by row, 4 bits a group", HOPPER, 8),
     Order(
-        "tcgen05.mma.sp", WIDE, "(m:8 k:2 g:8 x:4) (i:2 q:4) -> (m i g) (x k q)",
-        "tcgen05.cp.128x128b: 16 bytes a lane, four columns, one for each K step", BLACKWELL,
+        "tcgen05.mma.sp",
+        WIDE,
+        "(m:8 k:2 g:8 x:4) (i:2 q:4) -> (m i g) (x k q)",
+        "tcgen05.cp.128x128b: 16 bytes a lane, four columns, one for each K step",
+        BLACKWELL,
     ),
     Order(
-        "tcgen05.mma.sp", (*NARROW, *FOUR), "(l:128 x:4) (q:8) -> (l) (x q)",
-        "tcgen05.cp.128x128b: 16 bytes a lane, four columns, two for each K step", BLACKWELL,
+        "tcgen05.mma.sp",
+        (*NARROW, *FOUR),
+        "(l:128 x:4) (q:8) -> (l) (x q)",
+        "tcgen05.cp.128x128b: 16 bytes a lane, four columns, two for each K step",
+        BLACKWELL,
     ),
-)  # fmt: skip
+)
 OPCODES = tuple(dict.fromkeys(row.opcode for row in ORDERS))

@@ -10,9 +10,16 @@ from lanescope.reading import choice
 from lanescope.shared.swizzle import MODES, Mode, Swizzle, mode
 
 START = Field(
-    "start_address", 0, 13, 16, "bytes of the shared window, low 18 bits",
-    title="start address", short="start", said="the start", columns=9,
-)  # fmt: skip
+    "start_address",
+    0,
+    13,
+    16,
+    "bytes of the shared window, low 18 bits",
+    title="start address",
+    short="start",
+    said="the start",
+    columns=9,
+)
 LBO = Field(
     "lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", title="LBO", short="LBO", said="LBO", columns=8
 )
@@ -20,9 +27,14 @@ SBO = Field(
     "sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", title="SBO", short="SBO", said="SBO", columns=8
 )
 BASE_OFFSET = Field(
-    "base_offset", 49, 51, meaning="128-byte rows past the pattern's boundary",
-    title="base offset", short="base", said="the base offset",
-)  # fmt: skip
+    "base_offset",
+    49,
+    51,
+    meaning="128-byte rows past the pattern's boundary",
+    title="base offset",
+    short="base",
+    said="the base offset",
+)
 SWIZZLE = Field("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", said="the swizzle mode")
 _MASK = f"mask %s with 0x{START.mask:X}"
 _LOW = ((14, 15, _MASK % "the address"), (30, 31, _MASK % "LBO"))  # an address or a stride above 18 bits runs into them
@@ -63,9 +75,14 @@ VERSION = Field(
     "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
 )
 LBO_MODE = Field(
-    "lbo_mode", 52, 52, meaning="0 LBO is an offset, 1 an absolute address (K = 96 alone)", title="LBO mode",
-    short="lbo_mode", said="the mode of LBO",
-)  # fmt: skip
+    "lbo_mode",
+    52,
+    52,
+    meaning="0 LBO is an offset, 1 an absolute address (K = 96 alone)",
+    title="LBO mode",
+    short="lbo_mode",
+    said="the mode of LBO",
+)
 # the XOR moves 32-byte chunks, and an atom has 4 values of K: 32-bit elements, MN-major
 BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2), 4)
 _AGREES = "agrees with CUTLASS (912 layouts)"

@@ -22,13 +22,15 @@ STORE = Opcode(
     "tcgen05.st", "store registers to tensor memory, by one warp; complete after tcgen05.wait::st", PTX("9.7.16.8.4")
 )
 COPY = Opcode(
-    "tcgen05.cp", "copy shared memory to tensor memory; one thread starts it, and it runs asynchronously",
+    "tcgen05.cp",
+    "copy shared memory to tensor memory; one thread starts it, and it runs asynchronously",
     PTX("9.7.16.9.2"),
-)  # fmt: skip
+)
 SHIFT = Opcode(
-    "tcgen05.shift", "move rows of tensor memory by one lane; one thread starts it, and it runs asynchronously",
+    "tcgen05.shift",
+    "move rows of tensor memory by one lane; one thread starts it, and it runs asynchronously",
     PTX("9.7.16.9.3"),
-)  # fmt: skip
+)
 
 GROUPS = (".cta_group::1", ".cta_group::2")
 PACKED = {LOAD: ".pack::16b", STORE: ".unpack::16b"}
@@ -103,9 +105,10 @@ def _reductions() -> Iterator[Family]:
                 slots="data red",
                 options={"x": _counts(2, move.most), "op": (".min", ".max"), **more},
                 axes={"data": ("lane", "column"), "red": axes},
-                note=_notes(move, " red is the reduction of the thread's own columns."
-                            + (_OPEN_RED if move.halves else "")),
-            )  # fmt: skip
+                note=_notes(
+                    move, " red is the reduction of the thread's own columns." + (_OPEN_RED if move.halves else "")
+                ),
+            )
 
 
 _DESCRIPTOR = {"source": "The source lies in shared memory, where a K-major matrix descriptor of tcgen05 reads it."}
@@ -126,8 +129,12 @@ def _copies() -> Iterator[Family]:
         scope = QUARTERS if text.startswith("(w:4) ") else TENSOR
         lanes = " Quarter q is lane 32q, and the address's lane is added to it." if scope is QUARTERS else ""
         for packed in ("", *_WORDS):
-            unpacked = f" {_WORDS[packed]}; in tensor memory each is a byte: a word holds 4 elements. Where the bits" \
-                " of an element stand in its byte is open." if packed else ""  # fmt: skip
+            unpacked = (
+                f" {_WORDS[packed]}; in tensor memory each is a byte: a word holds 4 elements. Where the bits"
+                " of an element stand in its byte is open."
+                if packed
+                else ""
+            )
             yield Family(
                 "tcgen05_cp",
                 COPY,
@@ -144,9 +151,11 @@ def _copies() -> Iterator[Family]:
                 elsewhere=_DESCRIPTOR,
                 unpacks=packed,
                 note="A word is 32 bits of a row of the source; a lane's columns are counted from the address."
-                + lanes + unpacked + _PEER,
+                + lanes
+                + unpacked
+                + _PEER,
                 agrees="" if packed else f"CUTLASS ({COPY_MAPS} maps of all shapes)",
-            )  # fmt: skip
+            )
 
 
 FAMILIES = [
@@ -172,4 +181,4 @@ FAMILIES = [
         " measured by others on a B200, not here.",
         shift=SHIFTED_BY,
     ),
-]  # fmt: skip
+]

@@ -77,9 +77,11 @@ class Assembling:
                 for (kind, _), name, value in zip(one.operands, names, values, strict=True)
             ]
             made = assembly.outputs(one.code, given, self.shared_address)
-        key = None if one.volatile or any(n not in outputs and values[n] is None for n in range(len(values))) else (
-            one.text, *(_key(value) for value in values)
-        )  # fmt: skip
+        key = (
+            None
+            if one.volatile or any(n not in outputs and values[n] is None for n in range(len(values)))
+            else (one.text, *(_key(value) for value in values))
+        )
         for n in whole:
             kind, target = one.operands[n]
             fits = _fits(places[n], assembly.Operand(kind).bits) and not isinstance(target, tree.Cast)

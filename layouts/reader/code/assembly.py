@@ -31,10 +31,17 @@ _SPECIAL = {
     for axis in "xyz"
 } | {name: name for name in ("%laneid", "%cluster_ctarank", "%cluster_nctarank", "%dynamic_smem_size")}
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
-    "lo": lambda a, b: a < b, "ls": lambda a, b: a <= b, "hi": lambda a, b: a > b, "hs": lambda a, b: a >= b,
-}  # fmt: skip
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lo": lambda a, b: a < b,
+    "ls": lambda a, b: a <= b,
+    "hi": lambda a, b: a > b,
+    "hs": lambda a, b: a >= b,
+}
 _LEAVES = re.compile(r"(?:bra|brx|call)\.")  # what may not go on behind it, as every opcode without a dot
 # instructions that write to no variable whose address they are given
 _NO_STORE = re.compile(

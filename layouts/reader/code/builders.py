@@ -69,9 +69,11 @@ class Builder:
     @property
     def fields(self) -> dict[str, int | str | None]:
         return {
-            "lbo_bytes": self.lbo_bytes, "sbo_bytes": self.sbo_bytes,
-            "base_offset": self.base_offset, "swizzle": self.swizzle,
-        }  # fmt: skip
+            "lbo_bytes": self.lbo_bytes,
+            "sbo_bytes": self.sbo_bytes,
+            "base_offset": self.base_offset,
+            "swizzle": self.swizzle,
+        }
 
 
 def builders(text: str) -> tuple[Builder, ...]:

@@ -429,8 +429,12 @@ class Calls:
                 self.forget_call(arguments, closure)
                 self.may_throw(name)
             inner = ", ".join(short(a.value if isinstance(a, Argument) else a) for a in arguments)
-            return Term(self.fresh(f"{name}({inner})"[:120]) if not self.python else f"{name}({inner})"[:120],
-                        self._return_kind(closure), name, span=span)  # fmt: skip
+            return Term(
+                self.fresh(f"{name}({inner})"[:120]) if not self.python else f"{name}({inner})"[:120],
+                self._return_kind(closure),
+                name,
+                span=span,
+            )
         function = chosen.function
         scope = self.bound(closure, chosen, arguments, named)
         self.called.add(id(function))
@@ -929,10 +933,13 @@ class Calls:
         head = "".join(str(one.function)) if isinstance(one.function, tree.Name) else self.words(one.function)
         this = (target.arguments[0],) if isinstance(target, Term) and target.arguments and target.head == name else ()
         term = Term(
-            f"{head}{listed}({inner})"[:120], None, name, tuple(given),
+            f"{head}{listed}({inner})"[:120],
+            None,
+            name,
+            tuple(given),
             (*named.items(), *((("<>", templates),) if templates else ()), *((("self", this[0]),) if this else ())),
             one.span,
-        )  # fmt: skip
+        )
         self.kept(term)
         return term
 

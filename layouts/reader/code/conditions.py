@@ -17,12 +17,27 @@ MOST_TEXT = 60  # characters of a condition's name
 MOST_SPELLED = 400  # of one whose outer brackets are looked for
 _MASK = (1 << 64) - 1
 _WORDS = {
-    "and": "&&", "or": "||", "not": "!", "compl": "~", "xor": "^", "bitand": "&", "bitor": "|", "not_eq": "!=",
-}  # fmt: skip
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "compl": "~",
+    "xor": "^",
+    "bitand": "&",
+    "bitor": "|",
+    "not_eq": "!=",
+}
 _LEVELS = (
-    ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", ">", "<=", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
     ("*", "/", "%"),
-)  # fmt: skip
+)
 _OPPOSITE = {"<": ">=", ">": "<=", "!=": "=="}  # asked as the negation of its opposite
 _TRUTHS = frozenset(("defined", "!1", "&&", "||"))  # what is 0 or 1
 _ASKING = frozenset(

@@ -130,8 +130,10 @@ def _of_call(machine: Any, function: tree.Name | tree.Type, scope: Scope) -> boo
         if any(t is None or t.pointers or t.name in ("auto", "decltype", "decltype(auto)") for t in types):
             return None
         consts = {t.const for t in types if t is not None}
-        named = all(t is not None and machine.kind(t, found.home(f)).record is not None
-                    for t, f in zip(types, found.functions, strict=True))  # fmt: skip
+        named = all(
+            t is not None and machine.kind(t, found.home(f)).record is not None
+            for t, f in zip(types, found.functions, strict=True)
+        )
         return consts.pop() if len(consts) == 1 and named else None
     return False if not isinstance(found, PLACES) and found is not None else None
 

@@ -318,8 +318,9 @@ def canonical_atom(major: str, width: str, bits: int) -> CuteLayout:
         raise OpenValueError(f"elements of {bits} bits")
     run = swizzle.width_bytes * 8 // bits
     shape, stride = ((8, run), (run, 1)) if major == "K" else ((run, 8), (1, run))
-    return CuteLayout(shape, stride, Swizzle(swizzle.chunks.bit_length() - 1, 4, 3) if swizzle.chunks > 1 else None,
-                      bits)  # fmt: skip
+    return CuteLayout(
+        shape, stride, Swizzle(swizzle.chunks.bit_length() - 1, 4, 3) if swizzle.chunks > 1 else None, bits
+    )
 
 
 __all__ = ["OpenValueError", "call_layout", "canonical_atom", "tensor_layout"]

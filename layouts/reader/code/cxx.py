@@ -186,8 +186,13 @@ class Lowering(Expressions):
         outside, at = [], node.start_byte
         for child in node.named_children:
             if child.type.endswith("_statement") or child.type in (
-                "declaration", "function_definition", "ERROR", "template_declaration", *RECORDS, "enum_specifier",
-            ):  # fmt: skip
+                "declaration",
+                "function_definition",
+                "ERROR",
+                "template_declaration",
+                *RECORDS,
+                "enum_specifier",
+            ):
                 inner += self.statement(child)
                 outside.append(self.whole[at : child.start_byte])
                 at = child.end_byte
@@ -326,9 +331,13 @@ class Lowering(Expressions):
         values = node.child_by_field_name("right")
         body = self._one(node.child_by_field_name("body")) or tree.Block(())
         yield tree.Each(
-            names, self.expression(values) if values else tree.Other(""), body, base, self._start(node),
+            names,
+            self.expression(values) if values else tree.Other(""),
+            body,
+            base,
+            self._start(node),
             span=self.span(node),
-        )  # fmt: skip
+        )
 
     def _switch(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         body, clause = node.child_by_field_name("body"), node.child_by_field_name("condition")
@@ -464,9 +473,12 @@ class Lowering(Expressions):
                 members.append((name, self.expression(value) if value else None, self.span(child)))
         scoped = any(c.type in ("class", "struct") for c in node.children)
         return tree.Enum(
-            self.text(node.child_by_field_name("name")), tuple(members), self.type(base) if base else None, scoped,
+            self.text(node.child_by_field_name("name")),
+            tuple(members),
+            self.type(base) if base else None,
+            scoped,
             span=self.span(node),
-        )  # fmt: skip
+        )
 
     def _record(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         made = self._struct(node, heads[-1] if heads else ())
@@ -489,9 +501,14 @@ class Lowering(Expressions):
             if child.type in ("type_identifier", "template_type", "qualified_identifier", "dependent_type")
         ]
         return tree.Struct(
-            self.text(named), tuple(self.statements(body)), node.type == "union_specifier", templates, tuple(bases),
-            specialized, span=self.span(node),
-        )  # fmt: skip
+            self.text(named),
+            tuple(self.statements(body)),
+            node.type == "union_specifier",
+            templates,
+            tuple(bases),
+            specialized,
+            span=self.span(node),
+        )
 
     # declarations ----------------------------------------------------------------------------------------------------
 
@@ -624,9 +641,14 @@ class Lowering(Expressions):
             if base is not None:
                 reference = self._referred(inner) if inner.type == "reference_declarator" else base.reference
                 base = tree.Type(
-                    base.path, base.pointers + (inner.type == "pointer_declarator"), reference, base.dims, base.body,
-                    base.const, span=base.span,
-                )  # fmt: skip
+                    base.path,
+                    base.pointers + (inner.type == "pointer_declarator"),
+                    reference,
+                    base.dims,
+                    base.body,
+                    base.const,
+                    span=base.span,
+                )
             inner = next((c for c in inner.named_children if c.type.endswith(("declarator", "operator_cast"))), None)
         if inner is None:
             return
@@ -650,18 +672,25 @@ class Lowering(Expressions):
         constraint = next((c for c in inner.named_children if c.type == "requires_clause"), None)
         clauses = [c.type for c in node.named_children]
         yield tree.Function(
-            path[-1][0], self._parameters(listed), self._later(body) if body else None, own[-1] if own else (),
-            tuple(self._initializers(node)), self.returned(inner) or base,
-            owner=path[:-1], owner_templates=tuple(p for head in heads[:owners] for p in head),
+            path[-1][0],
+            self._parameters(listed),
+            self._later(body) if body else None,
+            own[-1] if own else (),
+            tuple(self._initializers(node)),
+            self.returned(inner) or base,
+            owner=path[:-1],
+            owner_templates=tuple(p for head in heads[:owners] for p in head),
             specialized=(path[-1][1] or ()) if own and not own[-1] else None,
             constraint=self._required(constraint) if constraint else self.constraint,
             static="static" in words,
             const=qualifiers is not None and any(self.text(c) == "const" for c in qualifiers.named_children),
-            virtual="virtual" in words, deleted="delete_method_clause" in clauses,
-            explicit="explicit_function_specifier" in clauses, defaulted="default_method_clause" in clauses,
+            virtual="virtual" in words,
+            deleted="delete_method_clause" in clauses,
+            explicit="explicit_function_specifier" in clauses,
+            defaulted="default_method_clause" in clauses,
             qualifier=next((self.text(c) for c in inner.named_children if c.type == "ref_qualifier"), ""),
             span=self.span(node),
-        )  # fmt: skip
+        )
 
     def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
         """The members and bases that a constructor initializes, as they are written."""

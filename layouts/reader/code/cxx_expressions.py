@@ -153,10 +153,14 @@ class Expressions(Nodes):
                 default = child.child_by_field_name("default_type")
                 out.append(
                     tree.Parameter(
-                        self.text(name), None, self.type(default) if default else None, True,
-                        child.type.startswith("variadic"), span=self.span(child),
+                        self.text(name),
+                        None,
+                        self.type(default) if default else None,
+                        True,
+                        child.type.startswith("variadic"),
+                        span=self.span(child),
                     )
-                )  # fmt: skip
+                )
             elif child.type.endswith("parameter_declaration"):
                 type_node, declarator = child.child_by_field_name("type"), child.child_by_field_name("declarator")
                 default = child.child_by_field_name("default_value")
@@ -166,10 +170,14 @@ class Expressions(Nodes):
                 value = self.expression(default) if default else None
                 out.append(
                     tree.Parameter(
-                        "" if abstract else self.text(named), made, value, False,
-                        child.type.startswith("variadic"), span=self.span(child),
+                        "" if abstract else self.text(named),
+                        made,
+                        value,
+                        False,
+                        child.type.startswith("variadic"),
+                        span=self.span(child),
                     )
-                )  # fmt: skip
+                )
         if node is not None and any(child.type == "..." for child in node.children):
             out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.span(node)))
         return tuple(out)
@@ -226,9 +234,11 @@ class Expressions(Nodes):
 
     def _choice(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Choice(
-            self._field(node, "condition"), self._field(node, "consequence"), self._field(node, "alternative"),
+            self._field(node, "condition"),
+            self._field(node, "consequence"),
+            self._field(node, "alternative"),
             span=self.span(node),
-        )  # fmt: skip
+        )
 
     def _cast(self, node: tree_sitter.Node) -> tree.Expression:
         type_node = node.child_by_field_name("type")
@@ -276,8 +286,10 @@ class Expressions(Nodes):
         inner = (
             tuple(self.expression(c) for c in listed.named_children)
             if listed is not None and listed.type == "subscript_argument_list"
-            else (self.expression(listed),) if listed is not None else ()
-        )  # fmt: skip
+            else (self.expression(listed),)
+            if listed is not None
+            else ()
+        )
         return tree.Index(self._field(node, "argument"), inner, span=self.span(node))
 
     def _assign(self, node: tree_sitter.Node) -> tree.Expression:

@@ -105,15 +105,26 @@ def is_python(text: str) -> bool:
     # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
     head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
     for pattern, weight in (
-        (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3), (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
-        (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2), (r"^\s*#\s?[^\s!#]", 1), (r"\bself\.", 1),
-        (r"^\s*@\w", 2), (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1), (r"\w\s*=\s*\[[^;]*\]\s*$", 2),
-        (r"\b\w+=[\[(]", 2), (r"\b(?:tl|torch|triton|gl|np|ctypes)\.", 2),
+        (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3),
+        (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
+        (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2),
+        (r"^\s*#\s?[^\s!#]", 1),
+        (r"\bself\.", 1),
+        (r"^\s*@\w", 2),
+        (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1),
+        (r"\w\s*=\s*\[[^;]*\]\s*$", 2),
+        (r"\b\w+=[\[(]", 2),
+        (r"\b(?:tl|torch|triton|gl|np|ctypes)\.", 2),
         (r"^\s*[\w.]+\s*(?:\||<<|\+)?=[^=;{]*[^;{},\s]\s*$", 1),
-        (r";\s*(?://.*)?$", -2), (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4), (r"//|/\*", -1),
+        (r";\s*(?://.*)?$", -2),
+        (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4),
+        (r"//|/\*", -1),
         (r"\b(?:uint\d+_t|__device__|constexpr|template|static_cast|reinterpret_cast|auto|void|unsigned)\b", -2),
-        (r"^\s*[{}]\s*$|\{\s*$", -1), (r"::\w", -1), (r"\d(?:u?ll|ULL)\b", -2), (r"->", -1),
-    ):  # fmt: skip
+        (r"^\s*[{}]\s*$|\{\s*$", -1),
+        (r"::\w", -1),
+        (r"\d(?:u?ll|ULL)\b", -2),
+        (r"->", -1),
+    ):
         score += weight * len(re.findall(pattern, head, re.M))
     return score > 0
 

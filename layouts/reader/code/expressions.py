@@ -292,9 +292,11 @@ class Expressions(Calls, Naming, Operators, Places, Assigning, Paths):
                 continue
             if capture.value is not None:
                 place = self.place(capture.value, scope) if capture.by_reference else None
-                value = place if isinstance(place, PLACES) else Cell(
-                    self._captured(self.value(capture.value, scope)), None, capture.name, capture.span, -1
-                )  # fmt: skip
+                value = (
+                    place
+                    if isinstance(place, PLACES)
+                    else Cell(self._captured(self.value(capture.value, scope)), None, capture.name, capture.span, -1)
+                )
                 inner.names[capture.name] = value
             elif not capture.by_reference:
                 found = find_name(scope, capture.name)[0]

@@ -30,20 +30,39 @@ CONSTANTS: dict[str, int] = {
 }
 # limits that <cstdint> and <climits> name → value and type
 LIMITS: dict[str, tuple[int, IntegerType]] = {
-    **{f"{kind}{bits}_MAX": (type_.most, type_) for kind, bits, type_ in (
-        ("INT", 8, SCHAR), ("INT", 16, SHORT), ("INT", 32, INT), ("INT", 64, LONG), ("UINT", 8, UCHAR),
-        ("UINT", 16, USHORT), ("UINT", 32, UINT), ("UINT", 64, ULONG))},
-    "INT_MAX": (INT.most, INT), "UINT_MAX": (UINT.most, UINT), "LONG_MAX": (LONG.most, LONG), "CHAR_BIT": (8, INT),
-    "ULONG_MAX": (ULONG.most, ULONG), "SIZE_MAX": (ULONG.most, ULONG), "INT_MIN": (INT.least, INT),
-    "INT32_MIN": (INT.least, INT), "INT64_MIN": (LONG.least, LONG),
-}  # fmt: skip
+    **{
+        f"{kind}{bits}_MAX": (type_.most, type_)
+        for kind, bits, type_ in (
+            ("INT", 8, SCHAR),
+            ("INT", 16, SHORT),
+            ("INT", 32, INT),
+            ("INT", 64, LONG),
+            ("UINT", 8, UCHAR),
+            ("UINT", 16, USHORT),
+            ("UINT", 32, UINT),
+            ("UINT", 64, ULONG),
+        )
+    },
+    "INT_MAX": (INT.most, INT),
+    "UINT_MAX": (UINT.most, UINT),
+    "LONG_MAX": (LONG.most, LONG),
+    "CHAR_BIT": (8, INT),
+    "ULONG_MAX": (ULONG.most, ULONG),
+    "SIZE_MAX": (ULONG.most, ULONG),
+    "INT_MIN": (INT.least, INT),
+    "INT32_MIN": (INT.least, INT),
+    "INT64_MIN": (LONG.least, LONG),
+}
 # members of CUTLASS's enums: (a word that the qualified name has before the member, member) → value
 MEMBERS: dict[tuple[str, str], int] = {
     **{("LayoutType", name): code for code, name in enumerate(("INTERLEAVE", "B128", "B64", "B32"))},
-    **{("LayoutType", f"SWIZZLE_{name}"): code for name, code in
-       {"NONE": 0, "128B_BASE32B": 1, "128B": 2, "64B": 4, "32B": 6}.items()},
-    ("Major", "K"): 0, ("Major", "MN"): 1,
-}  # fmt: skip
+    **{
+        ("LayoutType", f"SWIZZLE_{name}"): code
+        for name, code in {"NONE": 0, "128B_BASE32B": 1, "128B": 2, "64B": 4, "32B": 6}.items()
+    },
+    ("Major", "K"): 0,
+    ("Major", "MN"): 1,
+}
 
 # Bytes of types that are no elements of a tensor: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
 # libcu++ (a block's barrier is one mbarrier), CUTLASS's cute/arch/copy_sm90_desc.hpp and cutlass/arch/barrier.h
@@ -59,10 +78,13 @@ OPAQUE_BYTES: dict[str, int] = {
 BUILT_IN: dict[tuple[str, str], int] = {
     (name, axis): bits
     for name, each in {
-        "threadIdx": (10, 10, 6), "blockDim": (11, 11, 7), "blockIdx": (31, 16, 16), "gridDim": (31, 16, 16)
+        "threadIdx": (10, 10, 6),
+        "blockDim": (11, 11, 7),
+        "blockIdx": (31, 16, 16),
+        "gridDim": (31, 16, 16),
     }.items()
     for axis, bits in zip("xyz", each, strict=True)
-}  # fmt: skip
+}
 THREADS = frozenset(f"{name}.{axis}" for name, axis in BUILT_IN)
 OF_DESCRIPTOR = frozenset("reg32_ reg16_ bitfield desc_ lo hi".split())  # members of CUTLASS's descriptors
 

@@ -139,9 +139,15 @@ def _canonical(
     outer, inner = [*(order or ()), None, None][:2]
     k_first = outer is not None and inner is not None and outer > inner
     storage = {
-        "kind": "canonical", "element_bits": bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k,
-        "order": "k" if k_first else "mn", "base": None,
-    }  # fmt: skip
+        "kind": "canonical",
+        "element_bits": bits,
+        "major": major,
+        "swizzle": swizzle,
+        "mn": mn,
+        "k": k,
+        "order": "k" if k_first else "mn",
+        "base": None,
+    }
     tile = None
     if bits and mn and k:
         try:

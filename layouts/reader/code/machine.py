@@ -449,9 +449,13 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
         elif isinstance(value, Array) and value.typed is None and not self.python and _decays(one):
             value = self.decayed(value)  # auto p = array
         cell = Cell(
-            self.copied(value), kind if not named_auto else None, one.name, one.span, len(self.frames),
+            self.copied(value),
+            kind if not named_auto else None,
+            one.name,
+            one.span,
+            len(self.frames),
             one.const and not (kind is not None and kind.pointers),
-        )  # fmt: skip
+        )
         if isinstance(cell.value, Array) and not cell.value.name:
             cell.value.name = one.name
         scope.names[one.name] = cell
@@ -660,8 +664,9 @@ class Machine(Lifetimes, Expressions, Loops, Assembling):
     def _merged_objects(self, condition: str, yes: Object, no: Object) -> Object:
         members = {
             name: Cell(self.merge(condition, cell.value, no.members[name].value), cell.kind, cell.name)
-            for name, cell in yes.members.items() if name in no.members
-        }  # fmt: skip
+            for name, cell in yes.members.items()
+            if name in no.members
+        }
         store = merged(condition, yes.store.value, no.store.value) if yes.record.fields is not None else yes.store.value
         return Object(yes.record, Cell(store, yes.store.kind, yes.store.name), members)
 

@@ -35,9 +35,13 @@ def merge(condition: str, yes: Records, no: Records) -> Records:
     """What both found; condition: what decides between them."""
     made, assembled = _ordered(condition, yes, no)
     return Records(
-        _found(condition, yes, no), made, _warnings(condition, yes, no), assembled,
-        lambda span: yes.holds(span) or no.holds(span), lambda span: yes.loses(span) or no.loses(span),
-    )  # fmt: skip
+        _found(condition, yes, no),
+        made,
+        _warnings(condition, yes, no),
+        assembled,
+        lambda span: yes.holds(span) or no.holds(span),
+        lambda span: yes.loses(span) or no.loses(span),
+    )
 
 
 # values ---------------------------------------------------------------------------------------------------------------
@@ -61,9 +65,11 @@ def same(one: Any, two: Any, depth: int = 0) -> bool:
     if isinstance(one, Address):
         return same(_held(one.place), _held(two.place), depth + 1)
     if isinstance(one, Object):
-        return _alike(one, two) and same(one.store.value, two.store.value, depth + 1) and all(
-            same(cell.value, two.members[name].value, depth + 1) for name, cell in one.members.items()
-        )  # fmt: skip
+        return (
+            _alike(one, two)
+            and same(one.store.value, two.store.value, depth + 1)
+            and all(same(cell.value, two.members[name].value, depth + 1) for name, cell in one.members.items())
+        )
     if isinstance(one, Term):
         if one.text != two.text or one.head != two.head or len(one.arguments) != len(two.arguments):
             return False

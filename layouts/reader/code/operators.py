@@ -330,10 +330,12 @@ class Operators(Finding):
     def _either(self, one: tree.Choice, text: str, scope: Scope) -> Any:
         """Both arms of a choice that the text leaves open."""
         values: list[Any] = []
-        self.alternatives([
-            (text, lambda: values.append(self.value(one.yes, scope))),
-            (f"!({text})", lambda: values.append(self.value(one.no, scope))),
-        ])  # fmt: skip
+        self.alternatives(
+            [
+                (text, lambda: values.append(self.value(one.yes, scope))),
+                (f"!({text})", lambda: values.append(self.value(one.no, scope))),
+            ]
+        )
         if len(values) < 2:  # the other throws
             return values[0] if values else Term(self.words(one))
         return self.merge(text, *values)

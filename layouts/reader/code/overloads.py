@@ -148,9 +148,11 @@ def _pointer_rank(given: Kind, kind: Kind) -> int | None:
     if not kind.pointers and not kind.dims and kind.record is not None and not kind.record.opaque:
         return USER if kind.record.methods.get(kind.record.name) else None
     if not kind.pointers and not kind.dims:
-        return CONVERTED if kind.whole is not None and kind.whole.name == "bool" else (
-            None if kind.whole is not None or kind.name in _FLOATING else UNKNOWN
-        )  # fmt: skip
+        return (
+            CONVERTED
+            if kind.whole is not None and kind.whole.name == "bool"
+            else (None if kind.whole is not None or kind.name in _FLOATING else UNKNOWN)
+        )
     if not steps:
         record = given.record
         converts = record is not None and (record.opaque or any(n.startswith("operator ") for n in record.methods))

@@ -158,9 +158,7 @@ class _Run:
             text, blanked = without(text, self.lost)
         source = Source(bare(text), tuple(self.starts), tuple(self.places))
         lost = tuple(source.original(start, end) for start, end in blanked)
-        return Prepared(
-            source, tuple(self.met), self.failed, tuple(self.presumed.values()), tuple(self.unread), lost
-        )  # fmt: skip
+        return Prepared(source, tuple(self.met), self.failed, tuple(self.presumed.values()), tuple(self.unread), lost)
 
     @property
     def reads(self) -> bool:

@@ -244,9 +244,12 @@ def _placed(machine: Expressions, record: Record) -> tuple[dict[str, Field], int
             return None
         storage = getattr(kind.whole, "storage", 0) * 8 if kind.whole else 0
         one, own = (
-            (storage or kind.whole.bits, storage or kind.whole.bits) if kind.whole else (inner.bits, inner.align)
-            if inner else (0, 8)
-        )  # fmt: skip
+            (storage or kind.whole.bits, storage or kind.whole.bits)
+            if kind.whole
+            else (inner.bits, inner.align)
+            if inner
+            else (0, 8)
+        )
         count = 0
         for dim in kind.dims:
             sized = number(dim)

@@ -19,8 +19,11 @@ _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types
 def same_type(one: Kind, two: Kind) -> bool | None:
     """Whether two types are the same, const and reference included."""
     if (one.pointers, one.reference, one.const, len(one.dims)) != (
-        two.pointers, two.reference, two.const, len(two.dims),
-    ):  # fmt: skip
+        two.pointers,
+        two.reference,
+        two.const,
+        len(two.dims),
+    ):
         known = all(_is_known(kind) for kind in (one, two))
         return False if known else None
     for mine, other in zip(one.dims, two.dims, strict=True):
@@ -194,9 +197,12 @@ def _stripped(pattern: tree.Type, value: Kind) -> Kind | None:
     if pattern.reference != value.reference:
         return None
     return replace(
-        value, pointers=value.pointers - pattern.pointers, reference="", dims=value.dims[len(pattern.dims) :],
+        value,
+        pointers=value.pointers - pattern.pointers,
+        reference="",
+        dims=value.dims[len(pattern.dims) :],
         const=value.const and not pattern.const,
-    )  # fmt: skip
+    )
 
 
 def _match_template_name(match: Match, pattern: tree.Type | tree.Name, value: Any) -> bool:
@@ -263,9 +269,11 @@ def more_special(one: tree.Struct | tree.Declare, two: tree.Struct | tree.Declar
 
 
 def fits_pattern(
-    given: Sequence[tree.Expression], own: Sequence[tree.Parameter], patterns: Sequence[tree.Expression],
+    given: Sequence[tree.Expression],
+    own: Sequence[tree.Parameter],
+    patterns: Sequence[tree.Expression],
     parameters: Sequence[tree.Parameter],
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether patterns with their own parameters, taken as types of their own, match other patterns."""
     names = frozenset(p.name for p in parameters)
     bound: dict[str, str] = {}
@@ -386,6 +394,19 @@ def kind_of(value: Any) -> Kind | None:
 
 
 __all__ = [
-    "Match", "choose_special", "fits_pattern", "flattened", "kind_of", "match_arguments", "match_one", "matcher",
-    "mentions", "more_special", "same_argument", "same_type", "signature", "text_of", "value_of",
-]  # fmt: skip
+    "Match",
+    "choose_special",
+    "fits_pattern",
+    "flattened",
+    "kind_of",
+    "match_arguments",
+    "match_one",
+    "matcher",
+    "mentions",
+    "more_special",
+    "same_argument",
+    "same_type",
+    "signature",
+    "text_of",
+    "value_of",
+]

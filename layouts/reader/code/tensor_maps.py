@@ -25,11 +25,13 @@ MOST_MAPS = 24
 TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor")
 # element types as PyTorch's C++, Triton and others spell them → the name that ELEMENT_BITS has
 _TORCH = {
-    **dict.fromkeys("kBFloat16 BF16".split(), "bfloat16"), **dict.fromkeys("kFloat16 kHalf F16".split(), "float16"),
-    **dict.fromkeys("float8e4nv kFloat8_e4m3fn E4M3".split(), "e4m3"), "kFloat": "float32",
+    **dict.fromkeys("kBFloat16 BF16".split(), "bfloat16"),
+    **dict.fromkeys("kFloat16 kHalf F16".split(), "float16"),
+    **dict.fromkeys("float8e4nv kFloat8_e4m3fn E4M3".split(), "e4m3"),
+    "kFloat": "float32",
     **dict.fromkeys("float8e5 kFloat8_e5m2 E5M2".split(), "e5m2"),
     **dict.fromkeys("int8 uint8 kInt8 kByte kUInt8 kChar".split(), "fp8_t"),
-}  # fmt: skip
+}
 
 
 def tensor_maps(text: str) -> tuple[TensorMap, ...]:
@@ -39,10 +41,18 @@ def tensor_maps(text: str) -> tuple[TensorMap, ...]:
 
 
 _C10_NAMES = {  # of torch::kHalf and the like
-    "Half": "float16", "Float16": "float16", "BFloat16": "bfloat16", "Float": "float32", "Float32": "float32",
-    "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2", "Byte": "uint8", "UInt8": "uint8", "Char": "int8",
+    "Half": "float16",
+    "Float16": "float16",
+    "BFloat16": "bfloat16",
+    "Float": "float32",
+    "Float32": "float32",
+    "Float8_e4m3fn": "float8_e4m3fn",
+    "Float8_e5m2": "float8_e5m2",
+    "Byte": "uint8",
+    "UInt8": "uint8",
+    "Char": "int8",
     "Int8": "int8",
-}  # fmt: skip
+}
 _C10 = re.compile(rf"(?:torch|at|c10)(?:::ScalarType)?::k?({'|'.join(_C10_NAMES)})\b")
 
 

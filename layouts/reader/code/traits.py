@@ -152,8 +152,9 @@ def _with_sign(kind: Kind, signed: bool) -> Kind | None:
     if whole.signed == signed and whole.name != "char":
         return kind
     words = {8: "char", 16: "short", 32: "int"}.get(whole.bits, "long long" if "long long" in whole.name else "long")
-    made: IntegerType | None = type_named(("" if not signed else "signed " if words == "char" else "") + words if signed
-                                 else f"unsigned {words}")  # fmt: skip
+    made: IntegerType | None = type_named(
+        ("" if not signed else "signed " if words == "char" else "") + words if signed else f"unsigned {words}"
+    )
     return replace(kind, name=made.name, whole=made) if made is not None else None
 
 

@@ -314,9 +314,12 @@ def reduced(text: str, kind: IntegerType, *values: Int, width: int = 0) -> Int:
     fits = kind.signed or 0 < width <= kind.bits
     whole = not kind.bits or (fits and all(exact(v) is not None for v in values))
     return replace(
-        made, pieces=made.pieces if whole else _inexact(made.pieces), marks=_marks(*values), origin=_origins(*values),
+        made,
+        pieces=made.pieces if whole else _inexact(made.pieces),
+        marks=_marks(*values),
+        origin=_origins(*values),
         assumed=_assumed(*values),
-    )  # fmt: skip
+    )
 
 
 def opaque(text: str, kind: IntegerType, *values: Int, width: int = 0) -> Int:
@@ -325,8 +328,10 @@ def opaque(text: str, kind: IntegerType, *values: Int, width: int = 0) -> Int:
     told = f"({kind.written or kind.name})({text})" if small else f"({text})"
     return replace(
         free(told, kind, min(width, kind.bits) if kind.bits else width),
-        marks=_marks(*values), origin=_origins(*values), assumed=_assumed(*values),
-    )  # fmt: skip
+        marks=_marks(*values),
+        origin=_origins(*values),
+        assumed=_assumed(*values),
+    )
 
 
 def _assumed(*values: Int, more: tuple[Assumption, ...] = ()) -> tuple[Assumption, ...]:
@@ -528,9 +533,12 @@ def _added(left: Int, right: Int, sign: int) -> Int:
     above = reduced(text, kind, left, right, width=bound).pieces[0]
     piece = replace(above, low=at, width=bound - at, shift=at, exact=False)
     return replace(
-        below, pieces=(*below.pieces, piece), marks=_marks(left, right), origin=_origins(left, right),
+        below,
+        pieces=(*below.pieces, piece),
+        marks=_marks(left, right),
+        origin=_origins(left, right),
         assumed=_assumed(left, right),
-    )  # fmt: skip
+    )
 
 
 def times(left: Int, right: Int) -> Int:
@@ -760,9 +768,13 @@ def _shifted_left(value: Int, by: int, kind: IntegerType) -> Int:
         pieces.append(replace(p, low=p.low + by, width=width, exact=kept or (p.exact and not by)))
     marks = tuple(replace(m, bit=m.bit + by) for m in value.marks)
     return replace(
-        value, const=kind.wrap(value.const << by), pieces=tuple(pieces), low=value.low + by, marks=marks,
+        value,
+        const=kind.wrap(value.const << by),
+        pieces=tuple(pieces),
+        low=value.low + by,
+        marks=marks,
         assumed=_assumed(value, more=tuple(rests)),
-    )  # fmt: skip
+    )
 
 
 def _shifted_right(value: Int, down: int, kind: IntegerType) -> Int:
