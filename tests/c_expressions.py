@@ -17,8 +17,8 @@ from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.errors import LayoutError
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.evaluate import BUDGET
+from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import Frame
-from lanescope.reader.code.machine import Machine
 from lanescope.reader.code.overloads import Candidate
 from lanescope.reader.code.preprocess import prepare
 from lanescope.reader.code.values import Scope
@@ -254,7 +254,7 @@ def by_code(text: str) -> Int | None:
     """What the reader of code makes of a constant expression, or of a function's first return: its symbolic integer."""
     source = text if "{" in text else f"auto f() {{ return {text}; }}"
     body = cxx.read(prepare(source))
-    machine = Machine(source, BUDGET * 20)
+    machine = Evaluator(source, BUDGET * 20)
     machine.frames.append(Frame("", (0, len(source))))
     scope = Scope()
     for one in body:

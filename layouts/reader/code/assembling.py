@@ -5,7 +5,7 @@ unknown; so does what it may write through a pointer that it is given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import assembly, tree
 from lanescope.reader.code.finding import MOST_ASSEMBLED, Assembled
@@ -13,198 +13,183 @@ from lanescope.reader.code.statics import written_names
 from lanescope.reader.code.values import PLACES, Address, Array, Cell, Object, Part, Pointer, Referred, Scope, number
 from lanescope.reader.code.word import Int, Linear
 
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
 MOST_DEEP = 3  # arrays in arrays that are copied
 MOST_PARTS = 256  # of a global variable
 
 
-class Assembling:
-    """The asm statements of one evaluation."""
-
-    def _assembly(self, one: tree.Assembly, scope: Scope) -> None:
-        places: list[Any] = []  # of outputs
-        values: list[Any] = []  # before; what an instruction accumulates into is not looked at
-        for kind, value in one.operands:
-            output, real = kind.startswith(("=", "+")), _real(kind)
-            place = self.place(value, scope) if output and not real else None
-            places.append(place.place if isinstance(place, Referred) else place)
-            if kind.startswith("=") or real:
-                values.append(None)
-            else:
-                values.append(self.load(places[-1], value) if output else self.value(value, scope))
-        self._record(one, values)
-        self._write(one, places, values, scope)
-        if "memory" in one.clobbers and assembly.stores(one.code):
-            self._through(value for (kind, _), value in zip(one.operands, values, strict=True) if kind[:1] not in "=+")
-        for (kind, value), own in zip(one.operands, values, strict=True):
-            if "l" in kind and own is not None:
-                self.notice(own, self.words(value), value.span)
-
-    def _record(self, one: tree.Assembly, values: Sequence[Any]) -> None:
-        if len(self.assembled) >= MOST_ASSEMBLED:
-            return
-        self.ran += 1
-        held = (None if value is None else number(value) for value in values)
-        where = [
-            (e.span, ()) if value is None else self.written(e)
-            for (_, e), value in zip(one.operands, values, strict=True)
-        ]
-        told = tuple((kind, value, at[0]) for (kind, _), value, at in zip(one.operands, held, where, strict=True))
-        loops = tuple(loop for loop in self.loops if loop[0])
-        around = tuple(at[1] for at in where)
-        self.assembled.append(
-            Assembled(
-                one.text,
-                one.span,
-                one.names,
-                given=told,
-                loops=loops,
-                calls=self.within(),
-                order=self.ran,
-                around=around,
-            )
-        )
-
-    # outputs ---------------------------------------------------------------------------------------------------------
-
-    def _write(self, one: tree.Assembly, places: Sequence[Any], values: Sequence[Any], scope: Scope) -> None:
-        outputs = [n for n, (kind, _) in enumerate(one.operands) if kind.startswith(("=", "+"))]
-        whole = [n for n in outputs if not _real(one.operands[n][0])]
-        made: list[Any] = [None] * len(one.operands)
-        if whole and one.code is not None:
-            names = one.names or ("",) * len(one.operands)
-            given = [
-                assembly.Operand(kind, name, value)
-                for (kind, _), name, value in zip(one.operands, names, values, strict=True)
-            ]
-            made = assembly.outputs(one.code, given, self.shared_address)
-        key = (
-            None
-            if one.volatile or any(n not in outputs and values[n] is None for n in range(len(values)))
-            else (one.text, *(_key(value) for value in values))
-        )
-        for n in whole:
-            kind, target = one.operands[n]
-            fits = _fits(places[n], assembly.Operand(kind).bits) and not isinstance(target, tree.Cast)
-            if made[n] is not None and fits:
-                wide = isinstance(made[n], Int) and "l" in kind  # what may be a descriptor
-                self.store(places[n], self.mark(made[n], one.span) if wide else made[n], one.span)
-            else:
-                self._lose(places[n], target, scope, None if key is None or not fits else (*key, n))
-        for root in dict.fromkeys(_root(one.operands[n][1]) for n in outputs if _real(one.operands[n][0])):
-            found = self.resolve(root.path, scope) if root is not None else None
-            if isinstance(found, PLACES):
-                self.forget(found, integers=True)
-
-    def _lose(self, place: Any, target: tree.Expression, scope: Scope, key: Any) -> None:
-        """Make what an output names unknown. key: statements with one key leave the same in it."""
-        if key is not None and key in self.alike:
-            self.store(place, self.alike[key], (0, 0))
-            return
-        while isinstance(target, tree.Cast):
-            target = target.value
-            place = self.place(target, scope)
-        if isinstance(place, Address):
-            place = place.place
-        if isinstance(place, PLACES):
-            self.forget(place)
-            value = place.value if isinstance(place, Cell) else None
-            if key is not None and isinstance(value, Int):
-                self.alike[key] = value
+def execute_assembly(ev: Evaluator, one: tree.Assembly, scope: Scope) -> None:
+    places: list[Any] = []  # of outputs
+    values: list[Any] = []  # before; what an instruction accumulates into is not looked at
+    for kind, value in one.operands:
+        output, real = kind.startswith(("=", "+")), _real(kind)
+        place = ev.place(value, scope) if output and not real else None
+        places.append(place.place if isinstance(place, Referred) else place)
+        if kind.startswith("=") or real:
+            values.append(None)
         else:
-            self.forget_names(self.text[slice(*target.span)], scope)
+            values.append(ev.load(places[-1], value) if output else ev.value(value, scope))
+    _record(ev, one, values)
+    ev.write_outputs(one, places, values, scope)
+    if "memory" in one.clobbers and assembly.stores(one.code):
+        _through(ev, (value for (kind, _), value in zip(one.operands, values, strict=True) if kind[:1] not in "=+"))
+    for (kind, value), own in zip(one.operands, values, strict=True):
+        if "l" in kind and own is not None:
+            ev.notice(own, ev.words(value), value.span)
 
-    def _through(self, given: Iterable[Any]) -> None:
-        """Make unknown what a statement may write through the pointers that it is given."""
-        for value in given:
-            if isinstance(value, Address):
-                self.forget(value.place, integers=True)
-            elif isinstance(value, Pointer) and value.array is not None:
-                self.forget(Cell(value.array), integers=True)
-            elif isinstance(value, Array):
-                self.forget(Cell(value), integers=True)
-            elif (whole := number(value) if not isinstance(value, str) else None) is not None:
-                for name in {name for piece in whole.pieces for name, _ in piece.source.terms} & self.lent.keys():
-                    self.forget(self.lent[name], integers=True)
 
-    # variables that outlive a function -------------------------------------------------------------------------------
+def _record(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> None:
+    if len(ev.assembled) >= MOST_ASSEMBLED:
+        return
+    ev.ran += 1
+    held = (None if value is None else number(value) for value in values)
+    where = [
+        (e.span, ()) if value is None else ev.written(e) for (_, e), value in zip(one.operands, values, strict=True)
+    ]
+    told = tuple((kind, value, at[0]) for (kind, _), value, at in zip(one.operands, held, where, strict=True))
+    loops = tuple(loop for loop in ev.loops if loop[0])
+    around = tuple(at[1] for at in where)
+    ev.assembled.append(
+        Assembled(
+            one.text,
+            one.span,
+            one.names,
+            given=told,
+            loops=loops,
+            calls=ev.within(),
+            order=ev.ran,
+            around=around,
+        )
+    )
 
-    def may_be_written(self, name: str) -> bool:
-        """Whether a statement of the text may write a variable of this name."""
-        if self.writes is None:
-            self.writes = written_names(self.text)
-        return name in self.writes
 
-    def forget_entry(self) -> None:
-        """Forget what the function that was run last did to variables that outlive it, but for global ones."""
-        self.lasting.clear()
-        self.escaped.clear()
-        self.globals_lost = False
-        for names, name, later in self.statics:
-            if later is not None:
-                names[name] = later
-            else:
-                names.pop(name, None)
-        self.statics.clear()
+# outputs ---------------------------------------------------------------------------------------------------------
 
-    def outlives(self, one: tree.Declare) -> bool:
-        """Whether a global or static variable may hold something else than its initialiser when a function begins."""
-        fixed = one.const and not (one.type is not None and one.type.pointers)
-        return not self.python and not fixed and not self.begins and self.may_be_written(one.name)
 
-    def earlier(self, cell: Cell) -> None:
-        """Give such a variable an unknown value of its own."""
-        cell.value = self.unshared(cell.value)  # what was handed on keeps what it held
-        self.forget(cell)
-        waiting = [cell.value]
-        for value in waiting:
-            if isinstance(value, Pointer):
-                self.left_over.add(str(value))
-            elif isinstance(value, Object) and len(waiting) < MOST_PARTS:
-                waiting += [one.value for one in value.members.values()]
-            elif isinstance(value, Array) and len(waiting) < MOST_PARTS:
-                waiting += [one.value for one in value.cells]
+def write_outputs(
+    ev: Evaluator, one: tree.Assembly, places: Sequence[Any], values: Sequence[Any], scope: Scope
+) -> None:
+    outputs = [n for n, (kind, _) in enumerate(one.operands) if kind.startswith(("=", "+"))]
+    whole = [n for n in outputs if not _real(one.operands[n][0])]
+    made: list[Any] = [None] * len(one.operands)
+    if whole and one.code is not None:
+        names = one.names or ("",) * len(one.operands)
+        given = [
+            assembly.Operand(kind, name, value)
+            for (kind, _), name, value in zip(one.operands, names, values, strict=True)
+        ]
+        made = assembly.outputs(one.code, given, ev.shared_address)
+    key = (
+        None
+        if one.volatile or any(n not in outputs and values[n] is None for n in range(len(values)))
+        else (one.text, *(_key(value) for value in values))
+    )
+    for n in whole:
+        kind, target = one.operands[n]
+        fits = _fits(places[n], assembly.Operand(kind).bits) and not isinstance(target, tree.Cast)
+        if made[n] is not None and fits:
+            wide = isinstance(made[n], Int) and "l" in kind  # what may be a descriptor
+            ev.store(places[n], ev.mark(made[n], one.span) if wide else made[n], one.span)
+        else:
+            _lose(ev, places[n], target, scope, None if key is None or not fits else (*key, n))
+    for root in dict.fromkeys(_root(one.operands[n][1]) for n in outputs if _real(one.operands[n][0])):
+        found = ev.resolve(root.path, scope) if root is not None else None
+        if isinstance(found, PLACES):
+            ev.forget(found, integers=True)
 
-    def unshared(self, value: Any, deep: int = 0) -> Any:
-        """A value whose items and members can be written without another's."""
-        if isinstance(value, Array) and deep <= MOST_DEEP:
-            cells = [Cell(self.unshared(one.value, deep + 1), one.kind, one.name, one.span) for one in value.cells]
-            return Array(cells, value.element, value.name, value.typed)
-        return self.copied(value)
 
-    def absent(self, value: Any) -> bool:
-        """Whether a value is no object yet: a null pointer, or what a cache held before the function that fills it."""
-        return isinstance(value, Pointer) and (value.base == Linear() or str(value) in self.left_over)
+def _lose(ev: Evaluator, place: Any, target: tree.Expression, scope: Scope, key: Any) -> None:
+    """Make what an output names unknown. key: statements with one key leave the same in it."""
+    if key is not None and key in ev.alike:
+        ev.store(place, ev.alike[key], (0, 0))
+        return
+    while isinstance(target, tree.Cast):
+        target = target.value
+        place = ev.place(target, scope)
+    if isinstance(place, Address):
+        place = place.place
+    if isinstance(place, PLACES):
+        ev.forget(place)
+        value = place.value if isinstance(place, Cell) else None
+        if key is not None and isinstance(value, Int):
+            ev.alike[key] = value
+    else:
+        ev.forget_names(ev.text[slice(*target.span)], scope)
 
-    # given by the machine
-    assembled: list[Assembled]
-    alike: dict[Any, Any]
-    left_over: set[str]
-    lent: dict[str, Cell]
-    python: bool
-    begins: bool
-    globals_lost: bool
-    escaped: dict[int, Any]
-    lasting: dict[Any, Any]
-    statics: list[tuple[dict[Any, Any], Any, Any]]
-    text: str
-    writes: frozenset[str] | None
-    loops: list[tuple[str, Int]]
-    ran: int
-    place: Any
-    load: Any
-    value: Any
-    words: Any
-    mark: Any
-    notice: Any
-    written: Any
-    within: Any
-    shared_address: Any
-    store: Any
-    put: Any
-    resolve: Any
-    forget: Any
-    forget_names: Any
-    copied: Any
+
+def _through(ev: Evaluator, given: Iterable[Any]) -> None:
+    """Make unknown what a statement may write through the pointers that it is given."""
+    for value in given:
+        if isinstance(value, Address):
+            ev.forget(value.place, integers=True)
+        elif isinstance(value, Pointer) and value.array is not None:
+            ev.forget(Cell(value.array), integers=True)
+        elif isinstance(value, Array):
+            ev.forget(Cell(value), integers=True)
+        elif (whole := number(value) if not isinstance(value, str) else None) is not None:
+            for name in {name for piece in whole.pieces for name, _ in piece.source.terms} & ev.lent.keys():
+                ev.forget(ev.lent[name], integers=True)
+
+
+# variables that outlive a function -------------------------------------------------------------------------------
+
+
+def may_be_written(ev: Evaluator, name: str) -> bool:
+    """Whether a statement of the text may write a variable of this name."""
+    if ev.writes is None:
+        ev.writes = written_names(ev.text)
+    return name in ev.writes
+
+
+def forget_entry(ev: Evaluator) -> None:
+    """Forget what the function that was run last did to variables that outlive it, but for global ones."""
+    ev.lasting.clear()
+    ev.escaped.clear()
+    ev.globals_lost = False
+    for names, name, later in ev.statics:
+        if later is not None:
+            names[name] = later
+        else:
+            names.pop(name, None)
+    ev.statics.clear()
+
+
+def outlives(ev: Evaluator, one: tree.Declare) -> bool:
+    """Whether a global or static variable may hold something else than its initialiser when a function begins."""
+    fixed = one.const and not (one.type is not None and one.type.pointers)
+    return not ev.python and not fixed and not ev.begins and ev.may_be_written(one.name)
+
+
+def earlier(ev: Evaluator, cell: Cell) -> None:
+    """Give such a variable an unknown value of its own."""
+    cell.value = ev.unshared(cell.value)  # what was handed on keeps what it held
+    ev.forget(cell)
+    waiting = [cell.value]
+    for value in waiting:
+        if isinstance(value, Pointer):
+            ev.left_over.add(str(value))
+        elif isinstance(value, Object) and len(waiting) < MOST_PARTS:
+            waiting += [one.value for one in value.members.values()]
+        elif isinstance(value, Array) and len(waiting) < MOST_PARTS:
+            waiting += [one.value for one in value.cells]
+
+
+def unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
+    """A value whose items and members can be written without another's."""
+    if isinstance(value, Array) and deep <= MOST_DEEP:
+        cells = [Cell(ev.unshared(one.value, deep + 1), one.kind, one.name, one.span) for one in value.cells]
+        return Array(cells, value.element, value.name, value.typed)
+    return ev.copied(value)
+
+
+def absent(ev: Evaluator, value: Any) -> bool:
+    """Whether a value is no object yet: a null pointer, or what a cache held before the function that fills it."""
+    return isinstance(value, Pointer) and (value.base == Linear() or str(value) in ev.left_over)
+
+
+# given by the machine
 
 
 def _real(constraint: str) -> bool:

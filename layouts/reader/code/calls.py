@@ -23,7 +23,7 @@ from lanescope.reader.code.values import (
 from lanescope.reader.code.word import SHARED_BITS, Int, Span, of_linear, symbol
 
 if TYPE_CHECKING:
-    from lanescope.reader.code.machine import Machine
+    from lanescope.reader.code.evaluator import Evaluator
 
 MISSING = object()
 # Python's integers of a width, of ctypes, NumPy, cuda-python and CuTe's DSL
@@ -64,7 +64,7 @@ def _encodes(name: str) -> bool:
     return ENCODE.fullmatch(name) is not None
 
 
-def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[Any], span: Span) -> Any:
+def known(machine: Evaluator, name: str, templates: tuple[Any, ...], given: list[Any], span: Span) -> Any:
     """What a well-known function gives; MISSING for another."""
     one = given[0] if given else None
     whole = number(one) if len(given) == 1 else None
@@ -100,7 +100,7 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
     return MISSING
 
 
-def _standard(machine: Machine, mode: str, one: Any, span: Span) -> Int:
+def _standard(machine: Evaluator, mode: str, one: Any, span: Span) -> Int:
     """What a function without code gives that is taken to build the descriptor of a K-major tile: the start's bits, LBO
     1, SBO of eight rows, the swizzle's code.
     """
@@ -113,7 +113,7 @@ def _standard(machine: Machine, mode: str, one: Any, span: Span) -> Int:
     return made
 
 
-def _python(machine: Machine, name: str, given: list[Any], whole: Int | None, span: Span) -> Any:
+def _python(machine: Evaluator, name: str, given: list[Any], whole: Int | None, span: Span) -> Any:
     one = given[0] if given else None
     bits = _WIDTHS.get(name)
     if bits and whole is not None:

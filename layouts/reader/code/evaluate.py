@@ -10,10 +10,11 @@ from typing import Any
 
 from lanescope.deadline import reading_at
 from lanescope.reader.code import cxx, merging, python, tree
+from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, Frame
 from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
 from lanescope.reader.code.known import PRELUDE, fields_union
-from lanescope.reader.code.machine import DEFINITIONS, Machine
+from lanescope.reader.code.machine import DEFINITIONS
 from lanescope.reader.code.merging import Records
 from lanescope.reader.code.predefined import Presumed
 from lanescope.reader.code.preprocess import Preprocessor
@@ -80,9 +81,9 @@ class Evaluation:
         return not self.unfinished and not self.unread
 
 
-def new_machine(text: str, budget: int, python: bool = False) -> tuple[Machine, Scope]:
+def new_machine(text: str, budget: int, python: bool = False) -> tuple[Evaluator, Scope]:
     """Return a machine for a text, and the scope of its global names."""
-    machine = Machine(text, budget, python)
+    machine = Evaluator(text, budget, python)
     machine.frames.append(Frame("", (0, len(text))))
     machine.prelude = Scope()
     for one in () if python else prelude():
@@ -260,7 +261,7 @@ def _evaluated(
 
 
 def _run(
-    machine: Machine, scope: Scope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
+    machine: Evaluator, scope: Scope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
 ) -> Evaluation:
     text, budget, is_py = machine.text, machine.left, machine.python
     machine.standard = dict(standard)
@@ -320,7 +321,7 @@ def _run(
     )
 
 
-def _earlier(machine: Machine, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
+def _earlier(machine: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
     """Global variables that some function may have written before another is run, each with its first value, which main
     finds, and an unknown one; what loose lines use is a variable of theirs.
     """
@@ -387,7 +388,7 @@ def _last(function: tree.Expression) -> tuple[str, ...]:
     return tuple(name for name, _ in function.path) if isinstance(function, tree.Name) else ()
 
 
-def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None, scope: Scope) -> None:
+def _enter(machine: Evaluator, function: tree.Function, owner: tree.Struct | None, scope: Scope) -> None:
     if owner is None:
         machine.entry(function, scope)
         return
@@ -414,7 +415,7 @@ def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None,
 
 
 def _entries(
-    machine: Machine, body: tuple[tree.Statement, ...], text: str
+    machine: Evaluator, body: tuple[tree.Statement, ...], text: str
 ) -> Iterator[tuple[tree.Function, tree.Struct | None, Scope]]:
     """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
     its class and the scope of its namespace.
@@ -440,7 +441,7 @@ def _entries(
 
 
 def _functions(
-    machine: Machine, body: tuple[tree.Statement, ...], owner: tree.Struct | None, scope: Scope
+    machine: Evaluator, body: tuple[tree.Statement, ...], owner: tree.Struct | None, scope: Scope
 ) -> Iterator[tuple[tree.Function, tree.Struct | None, Scope]]:
     for one in body:
         if isinstance(one, tree.Function) and one.body is not None and not one.deleted:
@@ -456,7 +457,7 @@ def _functions(
             yield from _functions(machine, one.body, owner, scope)
 
 
-def _struct_of(machine: Machine, function: tree.Function, scope: Scope) -> tree.Struct | None:
+def _struct_of(machine: Evaluator, function: tree.Function, scope: Scope) -> tree.Struct | None:
     """The class of a member function that is defined outside it."""
-    owner = machine._owner(function.owner, scope)
+    owner = machine.find_owner(function.owner, scope)
     return owner.decl if isinstance(owner, Template) and isinstance(owner.decl, tree.Struct) else None

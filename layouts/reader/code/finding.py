@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType, common, promoted
 from lanescope.reader.code.values import Cell, Field, Object, Term, number
 from lanescope.reader.code.word import FIELD_SHIFT, MOST_ORIGINS, Int, Linear, Mark, Piece, Span, convert, runs
-from lanescope.reader.code.writes import Summaries
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
 
 MOST_FOUND = 600
 MOST_ASSEMBLED = 400
@@ -73,238 +75,183 @@ class Assembled:
     around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
 
 
-_OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
+def within(ev: Evaluator) -> tuple[tuple[str, Span], ...]:
+    """The functions that are being run, outermost first."""
+    return tuple((frame.name, frame.span) for frame in ev.frames[1:])
 
 
-class Finding:
-    """The records of one evaluation."""
+def words(ev: Evaluator, one: Any) -> str:
+    """An expression as it was written, on one line."""
+    start, end = one.span
+    text = " ".join(ev.text[start:end].split())
+    return text if len(text) <= 60 else text[:57] + "…"
 
-    def __init__(self, text: str, budget: int, python: bool = False) -> None:
-        self.text = text
-        self.python = python
-        self.left = budget
-        self.nested = 0
-        self.reached = 0  # where the statement begins that is run
-        self.frames: list[Any] = []
-        self.loops: list[tuple[str, Int]] = []
-        self.temporaries: list[tuple[Any, str]] = []  # objects that the expression has made, and how they end
-        self.haunting: list[Any] | None = []  # objects of which it is not known when they end, None: it may be any
-        self.haunted = False  # whether these are being looked at
-        self.log: list[tuple[Cell, Any]] = []  # what each write took the place of
-        self.branches: list[int] = []  # where the log stood when the branches that are being followed began
-        self.gone: list[Any] = []  # the paths that left and have not been joined
-        self.targets: list[Any] = []  # the loops and switches around
-        self.tries: list[tuple[list[Any], int]] = []  # paths that throw, of each try block around
-        self.caught: Any = None  # the exception that is being handled
-        self.statements: set[int] = set()  # expressions that are statements
-        self.lasting: dict[Any, Any] = {}  # static variables of functions
-        self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
-        self.operators: dict[str, Any] = {}  # operator functions outside classes, by name
-        self.escaped: dict[int, Any] = {}  # places that functions without a body may have kept the address of
-        self.begins = False  # whether main is run, before which nothing was
-        self.statics: list[tuple[dict[Any, Any], Any, Any]] = []  # static members that were made: where, and from what
-        self.globals_lost = False  # whether one was called, which may have written any variable of a namespace
-        self.overloaded = frozenset(_OPERATOR.findall(text))
-        self.enumerations: dict[str, Any] = {}  # the scopes that enumerations are in, by name
-        self.instances: list[Any] = []  # templates that are being made
-        self.memory: dict[Any, Any] = {}  # what stands behind pointers to no variable of the text
-        self.written_memory = False
-        self.inner_words: dict[Any, Any] = {}  # 64-bit members of larger structs, as variables
-        self.renewed: dict[str, int] = {}  # how many values of a name have been forgotten
-        self.most_calls = 24  # nested
-        self.globals: Any = None
-        self.prelude: Any = None
-        self.unions: frozenset[str] = frozenset()  # members that tell a descriptor's union which the text lacks
-        self.found: list[Found] = []
-        self.made: list[Made] = []
-        self.assembled: list[Assembled] = []
-        self.summaries = Summaries()
-        self.misread = False  # whether the statement took a variable for a template
-        self.noted = 0  # values that were found to be descriptors, in their order
-        self.ran = 0  # asm statements and calls without a body
-        self.alike: dict[Any, Any] = {}  # what an asm statement that depends on its inputs alone left, by them
-        self.writes: frozenset[str] | None = None  # names that the text writes, once they are asked for
-        self.left_over: set[str] = set()  # pointers that were there before the function that is run
-        self.lent: dict[str, Cell] = {}  # variables whose address in the shared window was taken, by its symbol
-        self.endless: set[str] = set()  # variables of loops whose end the text leaves open
-        self.loose: set[str] = set()  # names that the text computes with and does not declare
-        self.recast: set[str] = set()  # those that are cast to a pointer to another type
-        self.foreign: dict[str, str] = {}  # types and objects that the text does not define → whose members they have
-        self.widened: set[str] = set()  # those that are cast to an integer of 64 bits with a step added
-        self.warned: dict[tuple[str, Span], Pitfall] = {}
-        self.often: dict[str, int] = {}  # calls without a body, by name
-        self.called: set[int] = set()
-        self.opening: set[int] = set()  # aliases whose meaning is being looked up
-        self.bottomless: set[int] = set()  # functions that call themselves deeper than any call that ends
-        self.standard: dict[
-            str, str
-        ] = {}  # functions without code that build the descriptor of a K-major tile: swizzle
-        self.taken: dict[str, None] = {}  # functions without code that were taken as PTX's encode
-        self.records: dict[Any, Any] = {}
-        self.told: set[tuple[Mark, ...]] = set()  # the marks of what was found to be a descriptor
 
-    def within(self) -> tuple[tuple[str, Span], ...]:
-        """The functions that are being run, outermost first."""
-        return tuple((frame.name, frame.span) for frame in self.frames[1:])
+def warn(ev: Evaluator, code: str, message: str, span: Span) -> None:
+    if len(ev.warned) < 40:
+        ev.warned.setdefault((code, span), Pitfall(code, message, span))
 
-    def words(self, one: Any) -> str:
-        """An expression as it was written, on one line."""
-        start, end = one.span
-        text = " ".join(self.text[start:end].split())
-        return text if len(text) <= 60 else text[:57] + "…"
 
-    def warn(self, code: str, message: str, span: Span) -> None:
-        if len(self.warned) < 40:
-            self.warned.setdefault((code, span), Pitfall(code, message, span))
+# marks -----------------------------------------------------------------------------------------------------------
 
-    # marks -----------------------------------------------------------------------------------------------------------
 
-    def mark(self, value: Int, span: Span) -> Int:
-        """An operand of | or +: which text put which field there."""
-        if value.marks or span == (0, 0):
-            return value
-        bits: list[int] = []
-        if value.const > 0:
-            parts = ((low, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS)
-            bits = [low + (part & -part).bit_length() - 1 for low, part in parts if part]
-        if value.pieces or not bits:
-            bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
-        marks = tuple(Mark(bit, span, value.origin) for bit in dict.fromkeys(bits))
-        return replace(value, marks=marks)
+def mark(ev: Evaluator, value: Int, span: Span) -> Int:
+    """An operand of | or +: which text put which field there."""
+    if value.marks or span == (0, 0):
+        return value
+    bits: list[int] = []
+    if value.const > 0:
+        parts = ((low, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS)
+        bits = [low + (part & -part).bit_length() - 1 for low, part in parts if part]
+    if value.pieces or not bits:
+        bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
+    marks = tuple(Mark(bit, span, value.origin) for bit in dict.fromkeys(bits))
+    return replace(value, marks=marks)
 
-    def check(self, op: str, one: Int, two: Int, at: Any) -> None:
-        """Warn of what C makes of an operation and its writer surely did not mean."""
-        op = op.rstrip("=") or op
-        if op in ("<<", ">>") and two.known is not None:
-            width = promoted(one.type).bits
-            if width == 32 and 32 <= two.known < 64:
-                self.warn(
-                    "shifts_of_32_bits",
-                    f"{self.words(at)}: the left side has 32 bits, so a shift by {two.known} loses them all. Cast it to"
-                    " uint64_t first.",
-                    at.span,
-                )
-            elif width and two.known >= width:
-                self.warn(
-                    "shift_too_far", f"{self.words(at)}: a shift by {two.known} of a value of {width} bits.", at.span
-                )
-        elif op == "|" and common(one.type, two.type).bits == 64:
-            for value, where in ((one, "left"), (two, "right")):
-                if value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0:
-                    side = getattr(at, where, None) or getattr(at, "value", at)
-                    self.warn(
-                        "sign_extended",
-                        f"{self.words(side)} is a negative int: widened to 64 bits it sets bits 32 to 63. Make it"
-                        " unsigned.",
-                        side.span,
-                    )
 
-    def narrowed(self, value: Int, kind: IntegerType, span: Span, name: str = "") -> Int:
-        """A value put into an integer type: cut, or sign-extended."""
-        widened = kind.bits == 64 and not kind.signed and value.type.bits == 32 and value.type.signed
-        negative = value.known is not None and value.known < 0
-        if widened and negative and (value.low or _DESC.search(name)):
-            self.warn(
-                "sign_extended",
-                f"A negative int is widened to 64 bits: bits 32 to 63 of {name or 'it'} are set.",
-                span,
+def check(ev: Evaluator, op: str, one: Int, two: Int, at: Any) -> None:
+    """Warn of what C makes of an operation and its writer surely did not mean."""
+    op = op.rstrip("=") or op
+    if op in ("<<", ">>") and two.known is not None:
+        width = promoted(one.type).bits
+        if width == 32 and 32 <= two.known < 64:
+            warn(
+                ev,
+                "shifts_of_32_bits",
+                f"{ev.words(at)}: the left side has 32 bits, so a shift by {two.known} loses them all. Cast it to"
+                " uint64_t first.",
+                at.span,
             )
-        high = {m.bit for m in value.marks if m.bit >= 32}
-        if kind.bits == 32 and high and _DESC.search(name) and not re.search(r"lo|low|hi|high", name, re.I):
-            self.warn("high_word_missing", f"{name} has 32 bits: the descriptor's upper half is cut off.", span)
-        return convert(value, kind)
+        elif width and two.known >= width:
+            warn(ev, "shift_too_far", f"{ev.words(at)}: a shift by {two.known} of a value of {width} bits.", at.span)
+    elif op == "|" and common(one.type, two.type).bits == 64:
+        for value, where in ((one, "left"), (two, "right")):
+            if value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0:
+                side = getattr(at, where, None) or getattr(at, "value", at)
+                warn(
+                    ev,
+                    "sign_extended",
+                    f"{ev.words(side)} is a negative int: widened to 64 bits it sets bits 32 to 63. Make it unsigned.",
+                    side.span,
+                )
 
-    def overflow(self, field: Field, value: Int, span: Span) -> None:
-        """A known value that a bit field cuts."""
-        if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
-            fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
-            stored = value.known & ((1 << field.width) - 1)
-            self.warn(
-                "bit_field_overflow",
-                f"{value.known} does not fit the bit field's {field.width} bits: {stored} is stored.{fits}",
-                span,
-            )
 
-    def uninitialised(self, cell: Cell, span: Span) -> Int:
-        kind = cell.kind.whole if cell.kind and cell.kind.whole else ULONG
-        if cell.kind is not None:
-            self.warn("uninitialised", f"{cell.name} is not initialised before bits are OR-ed into it.", span)
-        return Int(0, kind)
+def narrowed(ev: Evaluator, value: Int, kind: IntegerType, span: Span, name: str = "") -> Int:
+    """A value put into an integer type: cut, or sign-extended."""
+    widened = kind.bits == 64 and not kind.signed and value.type.bits == 32 and value.type.signed
+    negative = value.known is not None and value.known < 0
+    if widened and negative and (value.low or _DESC.search(name)):
+        warn(
+            ev,
+            "sign_extended",
+            f"A negative int is widened to 64 bits: bits 32 to 63 of {name or 'it'} are set.",
+            span,
+        )
+    high = {m.bit for m in value.marks if m.bit >= 32}
+    if kind.bits == 32 and high and _DESC.search(name) and not re.search(r"lo|low|hi|high", name, re.I):
+        warn(ev, "high_word_missing", f"{name} has 32 bits: the descriptor's upper half is cut off.", span)
+    return convert(value, kind)
 
-    # records ---------------------------------------------------------------------------------------------------------
 
-    def is_descriptor(self, value: Any, name: str, kind: str = "") -> bool:
-        """Whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
-        given = number(value) if not isinstance(value, Term) else None
-        if given is None or given.type.bits not in (0, 32, 64) or not given.marks:
-            return False
-        text = f"{name} {kind}"
-        if (self.frames and _of_another(self.frames[-1].name)) or _of_another(text):
-            return False
-        if given.marks in self.told and given.type.bits != 32:
-            return True
-        lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
-        upper = lows - {0}
-        named = _of_descriptor(text) or (isinstance(value, Object) and bool(_DESC.search(value.record.name)))
-        if given.type.bits == 32:
-            return named and len(lows) > 1
-        if named:
-            return len(lows) > 1 or isinstance(value, Object)
-        if any(p.low not in _FIELDS for p in given.pieces) or any(m.bit in _HALVES for m in given.marks):
-            return False  # bytes or halves put side by side: a key, a plan, a colour
-        shifted = any(p.low == 0 and p.shift == 4 for p in given.pieces)  # an address >> 4
-        return (bool(upper & {61, 46}) and (0 in lows or len(lows) > 2)) or (shifted and len(lows) > 2)
+def overflow(ev: Evaluator, field: Field, value: Int, span: Span) -> None:
+    """A known value that a bit field cuts."""
+    if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
+        fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
+        stored = value.known & ((1 << field.width) - 1)
+        warn(
+            ev,
+            "bit_field_overflow",
+            f"{value.known} does not fit the bit field's {field.width} bits: {stored} is stored.{fits}",
+            span,
+        )
 
-    def note(self, cell: Cell, span: Span, owner: Cell | None = None, record: str = "") -> None:
-        """A variable, or a member of a record of that name, was written: keep its value where it looks like a
-        descriptor.
-        """
-        value = cell.value
-        name = (owner.name if owner and owner.name else cell.name) or cell.name
-        record = value.record.name if isinstance(value, Object) else record
-        kind = record or (str(cell.kind) if cell.kind else "")
-        if isinstance(value, Object):
-            if value.record.fields is None or not value.record.bits:
+
+def uninitialised(ev: Evaluator, cell: Cell, span: Span) -> Int:
+    kind = cell.kind.whole if cell.kind and cell.kind.whole else ULONG
+    if cell.kind is not None:
+        warn(ev, "uninitialised", f"{cell.name} is not initialised before bits are OR-ed into it.", span)
+    return Int(0, kind)
+
+
+# records ---------------------------------------------------------------------------------------------------------
+
+
+def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
+    """Whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
+    given = number(value) if not isinstance(value, Term) else None
+    if given is None or given.type.bits not in (0, 32, 64) or not given.marks:
+        return False
+    text = f"{name} {kind}"
+    if (ev.frames and _of_another(ev.frames[-1].name)) or _of_another(text):
+        return False
+    if given.marks in ev.told and given.type.bits != 32:
+        return True
+    lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
+    upper = lows - {0}
+    named = _of_descriptor(text) or (isinstance(value, Object) and bool(_DESC.search(value.record.name)))
+    if given.type.bits == 32:
+        return named and len(lows) > 1
+    if named:
+        return len(lows) > 1 or isinstance(value, Object)
+    if any(p.low not in _FIELDS for p in given.pieces) or any(m.bit in _HALVES for m in given.marks):
+        return False  # bytes or halves put side by side: a key, a plan, a colour
+    shifted = any(p.low == 0 and p.shift == 4 for p in given.pieces)  # an address >> 4
+    return (bool(upper & {61, 46}) and (0 in lows or len(lows) > 2)) or (shifted and len(lows) > 2)
+
+
+def note(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = None, record: str = "") -> None:
+    """A variable, or a member of a record of that name, was written: keep its value where it looks like a
+    descriptor.
+    """
+    value = cell.value
+    name = (owner.name if owner and owner.name else cell.name) or cell.name
+    record = value.record.name if isinstance(value, Object) else record
+    kind = record or (str(cell.kind) if cell.kind else "")
+    if isinstance(value, Object):
+        if value.record.fields is None or not value.record.bits:
+            return
+        cell = value.store
+    if not ev.is_descriptor(cell.value, name, kind):
+        ev.renote(cell)
+        return
+    _keep(ev, name, span, number(cell.value), cell, kind)
+
+
+def renote(ev: Evaluator, cell: Cell) -> None:
+    """A variable got its value of two branches: what was kept of either is now that."""
+    value = number(cell.value) if not isinstance(cell.value, Term) else None
+    for old in ev.found[-96:]:
+        if old.cell is cell and value is not None and old.loops == tuple(one for one in ev.loops if one[0]):
+            ev.noted += 1
+            old.value, old.order = value, ev.noted
+
+
+def notice(ev: Evaluator, value: Any, name: str, span: Span, replace: bool = False) -> None:
+    """An argument, an operand of assembly or a returned value that looks like a descriptor."""
+    given = number(value)
+    if given is None or not ev.is_descriptor(value, name):
+        return
+    loops = tuple(one for one in ev.loops if one[0])
+    if not replace and any(_same(f.value, given) and f.loops == loops for f in ev.found[-64:]):
+        return
+    if replace:
+        ev.found = [f for f in ev.found if not (f.name == name and f.cell is None)]
+    _keep(ev, name, span, given, None, "")
+
+
+def _keep(ev: Evaluator, name: str, span: Span, value: Int | None, cell: Cell | None, kind: str) -> None:
+    if value is None or len(ev.found) >= MOST_FOUND:
+        return
+    ev.told.add(value.marks)
+    ev.noted += 1
+    loops = tuple(one for one in ev.loops if one[0])
+    if cell is not None:
+        for old in reversed(ev.found[-96:]):
+            if old.cell is cell and old.loops == loops:
+                old.value, old.order = value, ev.noted
                 return
-            cell = value.store
-        if not self.is_descriptor(cell.value, name, kind):
-            self.renote(cell)
-            return
-        self._keep(name, span, number(cell.value), cell, kind)
-
-    def renote(self, cell: Cell) -> None:
-        """A variable got its value of two branches: what was kept of either is now that."""
-        value = number(cell.value) if not isinstance(cell.value, Term) else None
-        for old in self.found[-96:]:
-            if old.cell is cell and value is not None and old.loops == tuple(one for one in self.loops if one[0]):
-                self.noted += 1
-                old.value, old.order = value, self.noted
-
-    def notice(self, value: Any, name: str, span: Span, replace: bool = False) -> None:
-        """An argument, an operand of assembly or a returned value that looks like a descriptor."""
-        given = number(value)
-        if given is None or not self.is_descriptor(value, name):
-            return
-        loops = tuple(one for one in self.loops if one[0])
-        if not replace and any(_same(f.value, given) and f.loops == loops for f in self.found[-64:]):
-            return
-        if replace:
-            self.found = [f for f in self.found if not (f.name == name and f.cell is None)]
-        self._keep(name, span, given, None, "")
-
-    def _keep(self, name: str, span: Span, value: Int | None, cell: Cell | None, kind: str) -> None:
-        if value is None or len(self.found) >= MOST_FOUND:
-            return
-        self.told.add(value.marks)
-        self.noted += 1
-        loops = tuple(one for one in self.loops if one[0])
-        if cell is not None:
-            for old in reversed(self.found[-96:]):
-                if old.cell is cell and old.loops == loops:
-                    old.value, old.order = value, self.noted
-                    return
-        calls = tuple(f.span for f in self.frames[1:])
-        self.found.append(Found(name, span, value, loops=loops, calls=calls, kind=kind, cell=cell, order=self.noted))
+    calls = tuple(f.span for f in ev.frames[1:])
+    ev.found.append(Found(name, span, value, loops=loops, calls=calls, kind=kind, cell=cell, order=ev.noted))
 
 
 @lru_cache(maxsize=1024)
@@ -365,4 +312,4 @@ def origin_of(value: Int, low: int, high: int) -> tuple[Span, ...]:
     return tuple(dict.fromkeys(s for s in spans if s != (0, 0)))[: MOST_ORIGINS * 2]
 
 
-__all__ = ["Assembled", "Finding", "Found", "Made", "Pitfall", "field_of", "origin_of", "runs"]
+__all__ = ["Assembled", "Found", "Made", "Pitfall", "field_of", "origin_of", "runs"]

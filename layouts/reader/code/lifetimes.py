@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.overloads import Argument
@@ -15,253 +16,273 @@ from lanescope.reader.code.paths import ThrownError
 from lanescope.reader.code.values import Address, Array, Cell, Closure, Kind, Object, Record, Scope
 from lanescope.reader.code.word import Int
 
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
 MADE, PASSED, PERHAPS = "made", "passed", "perhaps"  # destroyed unless a variable has it; in any case; not for certain
 T = TypeVar("T")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-class Lifetimes:
-    """Copies and ends of one evaluation's objects."""
+# copies ----------------------------------------------------------------------------------------------------------
 
-    haunting: list[Any] | None
 
-    # copies ----------------------------------------------------------------------------------------------------------
+def copy_constructed(ev: Evaluator, value: Object, argument: Argument) -> Object:
+    """A copy of an object by the constructor that its class, or that of a member or base, has for that."""
+    if not value.record.copies:
+        return value
+    made: Object = ev.instance(value.record, value.store.name)
+    ev.copy_into(made, value.record, argument)
+    return made
 
-    def copy_constructed(self: Any, value: Object, argument: Argument) -> Object:
-        """A copy of an object by the constructor that its class, or that of a member or base, has for that."""
-        if not value.record.copies:
-            return value
-        made: Object = self.instance(value.record, value.store.name)
-        self.copy_into(made, value.record, argument)
+
+def copy_into(ev: Evaluator, made: Object, record: Record, argument: Argument) -> None:
+    """Initialize the part of an object that a class is, from another object of it."""
+    ctors = record.methods.get(record.name)
+    if ctors is not None and any(may_copy(f, record.name, argument) for f in ctors.functions):
+        ev.run_constructor(made, record, ctors, [argument])
+    else:
+        ev.copy_members(made, record, argument)
+
+
+def copy_members(ev: Evaluator, made: Object, record: Record, argument: Argument) -> None:
+    """What a class's own copy constructor does where it has none: bases, then members."""
+    other = argument.value
+    if not isinstance(other, Object):
+        ev.forget(Cell(made))
+        return
+    for base in record.bases if record.copies else ():
+        ev.copy_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
+    if record.fields is not None or not record.copies:
+        _copy_plainly(ev, made, other, record)
+        return
+    for name in own_members(record):
+        if name in made.members and name in other.members:
+            cell = made.members[name]
+            ev.put(cell, _copied_member(ev, other.members[name], argument))
+
+
+def _copied_member(ev: Evaluator, cell: Cell, argument: Argument) -> Any:
+    value = cell.value
+    if isinstance(value, Object) and value.record.copies:
+        kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
+        made = ev.copy_constructed(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
+        made.held = True
         return made
+    if isinstance(value, Array) and value.cells and _copies_items(value):
+        cells = [Cell(_copied_member(ev, c, argument), c.kind, c.name) for c in value.cells]
+        return Array(cells, value.element, value.name, value.typed)
+    return ev.copied(value, 1)
 
-    def copy_into(self: Any, made: Object, record: Record, argument: Argument) -> None:
-        """Initialize the part of an object that a class is, from another object of it."""
-        ctors = record.methods.get(record.name)
-        if ctors is not None and any(may_copy(f, record.name, argument) for f in ctors.functions):
-            self.run_constructor(made, record, ctors, [argument])
-        else:
-            self.copy_members(made, record, argument)
 
-    def copy_members(self: Any, made: Object, record: Record, argument: Argument) -> None:
-        """What a class's own copy constructor does where it has none: bases, then members."""
-        other = argument.value
-        if not isinstance(other, Object):
-            self.forget(Cell(made))
-            return
-        for base in record.bases if record.copies else ():
-            self.copy_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
-        if record.fields is not None or not record.copies:
-            self._copy_plainly(made, other, record)
+def _copy_plainly(ev: Evaluator, made: Object, other: Object, record: Record) -> None:
+    """Copy the members of a class as they are."""
+    if made.record.fields is not None and other.record.fields is not None and not other.members:
+        ev.put(made.store, other.store.value)
+        return
+    for name in record.members:
+        if name in made.members and name in other.members:
+            ev.put(made.members[name], ev.copied(other.members[name].value, 1))
+        elif record.fields is not None and name in record.fields:
+            value = ev.load(ev.member(other, name, (0, 0)), tree.Other(""))
+            ev.store(ev.member(made, name, (0, 0)), value, (0, 0))
+
+
+# assignments -----------------------------------------------------------------------------------------------------
+
+
+def assign_into(ev: Evaluator, made: Object, record: Record, argument: Argument) -> None:
+    """Assign the part of an object that a class is, from another object of it: by its operator=, else bases and
+    members by theirs.
+    """
+    own = record.methods.get("operator=")
+    if own is not None and any(takes_own(f, record.name) and not f.defaulted for f in own.functions):
+        ev.call(replace(own, this=made, direct=True), [argument], {}, (0, 0))
+        return
+    other = argument.value
+    if not isinstance(other, Object):
+        ev.forget(Cell(made))
+    else:
+        for base in record.bases:
+            ev.assign_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
+        if record.fields is not None:
+            _copy_plainly(ev, made, other, record)
             return
         for name in own_members(record):
             if name in made.members and name in other.members:
-                cell = made.members[name]
-                self.put(cell, self._copied_member(other.members[name], argument))
+                _assign_member(ev, made.members[name], other.members[name], argument)
 
-    def _copied_member(self: Any, cell: Cell, argument: Argument) -> Any:
-        value = cell.value
-        if isinstance(value, Object) and value.record.copies:
-            kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
-            made = self.copy_constructed(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
-            made.held = True
-            return made
-        if isinstance(value, Array) and value.cells and _copies_items(value):
-            cells = [Cell(self._copied_member(c, argument), c.kind, c.name) for c in value.cells]
-            return Array(cells, value.element, value.name, value.typed)
-        return self.copied(value, 1)
 
-    def _copy_plainly(self: Any, made: Object, other: Object, record: Record) -> None:
-        """Copy the members of a class as they are."""
-        if made.record.fields is not None and other.record.fields is not None and not other.members:
-            self.put(made.store, other.store.value)
-            return
-        for name in record.members:
-            if name in made.members and name in other.members:
-                self.put(made.members[name], self.copied(other.members[name].value, 1))
-            elif record.fields is not None and name in record.fields:
-                value = self.load(self.member(other, name, (0, 0)), tree.Other(""))
-                self.store(self.member(made, name, (0, 0)), value, (0, 0))
+def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: Argument) -> None:
+    old, value = mine.value, other.value
+    if isinstance(old, Object) and isinstance(value, Object) and old.record is value.record:
+        kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
+        ev.assign_into(old, old.record, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
+    elif isinstance(old, Array) and isinstance(value, Array) and len(old.cells) == len(value.cells):
+        for one, two in zip(old.cells, value.cells, strict=True):
+            _assign_member(ev, one, two, argument)
+    else:
+        ev.put(mine, ev.copied(value, 1))
 
-    # assignments -----------------------------------------------------------------------------------------------------
 
-    def assign_into(self: Any, made: Object, record: Record, argument: Argument) -> None:
-        """Assign the part of an object that a class is, from another object of it: by its operator=, else bases and
-        members by theirs.
-        """
-        own = record.methods.get("operator=")
-        if own is not None and any(takes_own(f, record.name) and not f.defaulted for f in own.functions):
-            self.call(replace(own, this=made, direct=True), [argument], {}, (0, 0))
-            return
-        other = argument.value
-        if not isinstance(other, Object):
-            self.forget(Cell(made))
-        else:
-            for base in record.bases:
-                self.assign_into(made, base, replace(argument, kind=Kind(base.name, record=base)))
-            if record.fields is not None:
-                self._copy_plainly(made, other, record)
-                return
-            for name in own_members(record):
-                if name in made.members and name in other.members:
-                    self._assign_member(made.members[name], other.members[name], argument)
+# ends ------------------------------------------------------------------------------------------------------------
 
-    def _assign_member(self: Any, mine: Cell, other: Cell, argument: Argument) -> None:
-        old, value = mine.value, other.value
-        if isinstance(old, Object) and isinstance(value, Object) and old.record is value.record:
-            kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
-            self.assign_into(old, old.record, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
-        elif isinstance(old, Array) and isinstance(value, Array) and len(old.cells) == len(value.cells):
-            for one, two in zip(old.cells, value.cells, strict=True):
-                self._assign_member(one, two, argument)
-        else:
-            self.put(mine, self.copied(value, 1))
 
-    # ends ------------------------------------------------------------------------------------------------------------
-
-    def destroy(self: Any, value: Any, span: tuple[int, int]) -> None:
-        """Run the destructor of an object, then those of its members, the last first, and those of its bases."""
-        if isinstance(value, Array):
-            for cell in reversed(value.cells):
-                self.destroy(cell.value, span)
-        elif isinstance(value, Object):
-            whole = value.whole or value
-            first = len(self.log)
-            before = whole.dynamic
-            try:
-                self._end(whole, value.record, span)
-            finally:
-                whole.dynamic = before
-            self._end_on_other_paths(first)
-
-    def _end(self: Any, value: Object, record: Record, span: tuple[int, int]) -> None:
-        if not record.ends:
-            return
-        value.dynamic = record
-        own = record.methods.get(f"~{record.name}")
-        if own is not None and not own.functions[0].defaulted:
-            self.call(replace(own, this=value, direct=True), [], {}, span)
-        for name in reversed(own_members(record)):
-            if name in value.members and name not in record.overlaid:
-                self.destroy(value.members[name].value, span)
-        for base in reversed(record.bases):
-            self._end(value, base, span)
-
-    def _end_on_other_paths(self: Any, first: int) -> None:
-        """What a destructor has written is not known on paths that left before it ran there."""
-        if self.gone:
-            for cell, _ in self.writes_since(first).values():
-                for one in self.gone:
-                    held = cell.value
-                    self.forget(cell, quiet=True)
-                    one.changes = {**one.changes, id(cell): (cell, cell.value)}
-                    cell.value = held
-
-    def perhaps(self: Any, run: Callable[[], Any]) -> None:
-        """What runs or does not: what it writes is not known."""
-        _, changed = self.followed(run)
-        for cell, _ in changed.values():
-            self.forget(cell)
-
-    def destroy_variables(self: Any, scope: Scope) -> None:
-        """Run the destructors of what a block made, the last first."""
-        for cell in reversed(scope.names.pop("(destroyed)", ())):
-            self.destroy(cell.value, cell.span)
-
-    def release(self: Any, scope: Scope, value: Any) -> None:
-        """Leave a variable's object to whoever gets it: a function returns it."""
-        for one in scope.chain():
-            cells = one.names.get("(destroyed)", ())
-            if any(cell.value is value for cell in cells):
-                one.names["(destroyed)"] = tuple(cell for cell in cells if cell.value is not value)
-                return
-
-    def destroy_temporaries(self: Any, first: int, span: tuple[int, int], given: Any = None) -> None:
-        """Run the destructors of the objects that an expression has made and nothing has kept, the last first."""
-        for value, how in reversed(self.temporaries[first:]):
-            if value is given or (how == MADE and value.held):
-                continue
-            if how == PERHAPS:
-                self.perhaps(lambda value=value: self.destroy(value, span))
-            else:
-                self.destroy(value, span)
-
-    def whole_expression(self: Any, run: Callable[[], T], span: tuple[int, int]) -> T:
-        """What a full-expression gives: its temporaries end with it."""
-        first = len(self.temporaries)
+def destroy(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
+    """Run the destructor of an object, then those of its members, the last first, and those of its bases."""
+    if isinstance(value, Array):
+        for cell in reversed(value.cells):
+            ev.destroy(cell.value, span)
+    elif isinstance(value, Object):
+        whole = value.whole or value
+        first = len(ev.log)
+        before = whole.dynamic
         try:
-            result = run()
-            self.destroy_temporaries(first, span, result)
-            return result
-        except ThrownError:
-            self.abandon(first, span)
-            raise
+            _end(ev, whole, value.record, span)
         finally:
-            del self.temporaries[first:]
+            whole.dynamic = before
+        _end_on_other_paths(ev, first)
 
-    def abandon(self: Any, first: int, span: tuple[int, int]) -> None:
-        """End the temporaries of an expression that has thrown: some of them may not have begun."""
-        for value, _ in self.temporaries[first:]:
-            self.perhaps(lambda value=value: self.destroy(value, span))
 
-    def haunt(self: Any, scope: Scope) -> None:
-        """After a statement: what objects write that may end at any time is not known."""
-        if self.haunted:
+def _end(ev: Evaluator, value: Object, record: Record, span: tuple[int, int]) -> None:
+    if not record.ends:
+        return
+    value.dynamic = record
+    own = record.methods.get(f"~{record.name}")
+    if own is not None and not own.functions[0].defaulted:
+        ev.call(replace(own, this=value, direct=True), [], {}, span)
+    for name in reversed(own_members(record)):
+        if name in value.members and name not in record.overlaid:
+            ev.destroy(value.members[name].value, span)
+    for base in reversed(record.bases):
+        _end(ev, value, base, span)
+
+
+def _end_on_other_paths(ev: Evaluator, first: int) -> None:
+    """What a destructor has written is not known on paths that left before it ran there."""
+    if ev.gone:
+        for cell, _ in ev.writes_since(first).values():
+            for one in ev.gone:
+                held = cell.value
+                ev.forget(cell, quiet=True)
+                one.changes = {**one.changes, id(cell): (cell, cell.value)}
+                cell.value = held
+
+
+def perhaps(ev: Evaluator, run: Callable[[], Any]) -> None:
+    """What runs or does not: what it writes is not known."""
+    _, changed = ev.followed(run)
+    for cell, _ in changed.values():
+        ev.forget(cell)
+
+
+def destroy_variables(ev: Evaluator, scope: Scope) -> None:
+    """Run the destructors of what a block made, the last first."""
+    for cell in reversed(scope.names.pop("(destroyed)", ())):
+        ev.destroy(cell.value, cell.span)
+
+
+def release(ev: Evaluator, scope: Scope, value: Any) -> None:
+    """Leave a variable's object to whoever gets it: a function returns it."""
+    for one in scope.chain():
+        cells = one.names.get("(destroyed)", ())
+        if any(cell.value is value for cell in cells):
+            one.names["(destroyed)"] = tuple(cell for cell in cells if cell.value is not value)
             return
-        self.haunted = True
-        try:
-            if self.haunting is None:
-                self.forget_all(scope)
-            else:
-                for value in self.haunting:
-                    self.perhaps(lambda value=value: self.destroy(value, (0, 0)))
-        finally:
-            self.haunted = False
 
-    def kept_by_library(self: Any, kinds: Sequence[Any], scope: Scope) -> None:
-        """A type or function of a library gets classes of the text: it begins, copies and ends objects of them when it
-        likes.
-        """
-        records = [kind.record for kind in _kinds_in(kinds) if kind.record is not None and not kind.pointers]
-        if any(record.ends or self._reaches_out(record) for record in records):
-            self.haunting = None
-            self.forget_all(scope)
 
-    def _reaches_out(self: Any, record: Record) -> bool:
-        """Whether a constructor may write what is no part of its object."""
-        named = [record.methods[name] for name in (record.name, "operator=") if name in record.methods]
-        special = [function for closure in named for function in closure.functions]
-        if not special:
-            return any(self._reaches_out(base) for base in record.bases)
-        types = [declared.type for declared in record.members.values() if declared.type is not None]
-        if any(kind.pointers or kind.reference for kind in types):
-            return True
-        words = {word for f in special for word in _WORD.findall(self.text[slice(*f.span)])}
-        static = [n for n, value in record.scope.names.items() if isinstance(value, Cell) and not value.const]
-        outer = [n for n, value in self.globals.names.items() if isinstance(value, Cell) and not value.const]
-        return bool(words & {*static, *outer})
+def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], given: Any = None) -> None:
+    """Run the destructors of the objects that an expression has made and nothing has kept, the last first."""
+    for value, how in reversed(ev.temporaries[first:]):
+        if value is given or (how == MADE and value.held):
+            continue
+        if how == PERHAPS:
+            ev.perhaps(partial(ev.destroy, value, span))
+        else:
+            ev.destroy(value, span)
 
-    def delete(self: Any, one: tree.Delete, scope: Scope) -> None:
-        """delete p: of what is known of the object, its destructor."""
-        value = self.value(one.value, scope)
-        place = self.pointee_of(value, one)
-        held = place.value if isinstance(place, Cell) else None
-        if self.allocates("delete", held.record if isinstance(held, Object) else None):
-            self.forget_all(scope)
-        inner = place.value if isinstance(place, Cell) else None
-        if isinstance(value, Address) and isinstance(inner, Object) and not one.array:
-            whole = inner.whole or inner
-            if whole.record is not inner.record and not inner.record.is_virtual(f"~{inner.record.name}"):
-                self.forget_globals()
-            self.destroy(whole, one.span)
-        elif one.array and getattr(value, "array", None) is not None and value.at is not None and value.at.known == 0:
-            self.destroy(value.array, one.span)
-        elif self.truth(value) is not False and not isinstance(inner, Int | Array):
-            element = getattr(value, "element", None)
-            kind = element or (value.kind if getattr(value, "kind", None) else None)
-            record = kind.record if kind is not None else None
-            if kind is None or kind.open or (record is not None and (record.ends or record.polymorphic)):
-                self.forget_all(scope)
+
+def whole_expression(ev: Evaluator, run: Callable[[], T], span: tuple[int, int]) -> T:
+    """What a full-expression gives: its temporaries end with it."""
+    first = len(ev.temporaries)
+    try:
+        result = run()
+        ev.destroy_temporaries(first, span, result)
+        return result
+    except ThrownError:
+        ev.abandon(first, span)
+        raise
+    finally:
+        del ev.temporaries[first:]
+
+
+def abandon(ev: Evaluator, first: int, span: tuple[int, int]) -> None:
+    """End the temporaries of an expression that has thrown: some of them may not have begun."""
+    for value, _ in ev.temporaries[first:]:
+        ev.perhaps(partial(ev.destroy, value, span))
+
+
+def haunt(ev: Evaluator, scope: Scope) -> None:
+    """After a statement: what objects write that may end at any time is not known."""
+    if ev.haunted:
+        return
+    ev.haunted = True
+    try:
+        if ev.haunting is None:
+            ev.forget_all(scope)
+        else:
+            for value in ev.haunting:
+                ev.perhaps(partial(ev.destroy, value, (0, 0)))
+    finally:
+        ev.haunted = False
+
+
+def kept_by_library(ev: Evaluator, kinds: Sequence[Any], scope: Scope) -> None:
+    """A type or function of a library gets classes of the text: it begins, copies and ends objects of them when it
+    likes.
+    """
+    records = [kind.record for kind in _kinds_in(kinds) if kind.record is not None and not kind.pointers]
+    if any(record.ends or _reaches_out(ev, record) for record in records):
+        ev.haunting = None
+        ev.forget_all(scope)
+
+
+def _reaches_out(ev: Evaluator, record: Record) -> bool:
+    """Whether a constructor may write what is no part of its object."""
+    named = [record.methods[name] for name in (record.name, "operator=") if name in record.methods]
+    special = [function for closure in named for function in closure.functions]
+    if not special:
+        return any(_reaches_out(ev, base) for base in record.bases)
+    types = [declared.type for declared in record.members.values() if declared.type is not None]
+    if any(kind.pointers or kind.reference for kind in types):
+        return True
+    words = {word for f in special for word in _WORD.findall(ev.text[slice(*f.span)])}
+    static = [n for n, value in record.scope.names.items() if isinstance(value, Cell) and not value.const]
+    outer = [n for n, value in ev.globals.names.items() if isinstance(value, Cell) and not value.const]
+    return bool(words & {*static, *outer})
+
+
+def delete(ev: Evaluator, one: tree.Delete, scope: Scope) -> None:
+    """delete p: of what is known of the object, its destructor."""
+    value = ev.value(one.value, scope)
+    place = ev.pointee_of(value, one)
+    held = place.value if isinstance(place, Cell) else None
+    if ev.allocates("delete", held.record if isinstance(held, Object) else None):
+        ev.forget_all(scope)
+    inner = place.value if isinstance(place, Cell) else None
+    if isinstance(value, Address) and isinstance(inner, Object) and not one.array:
+        whole = inner.whole or inner
+        if whole.record is not inner.record and not inner.record.is_virtual(f"~{inner.record.name}"):
+            ev.forget_globals()
+        ev.destroy(whole, one.span)
+    elif one.array and getattr(value, "array", None) is not None and value.at is not None and value.at.known == 0:
+        ev.destroy(value.array, one.span)
+    elif ev.truth(value) is not False and not isinstance(inner, Int | Array):
+        element = getattr(value, "element", None)
+        kind = element or (value.kind if getattr(value, "kind", None) else None)
+        record = kind.record if kind is not None else None
+        if kind is None or kind.open or (record is not None and (record.ends or record.polymorphic)):
+            ev.forget_all(scope)
 
 
 def _kinds_in(values: Sequence[Any], deep: int = 0) -> Iterator[Kind]:
@@ -314,4 +335,4 @@ def may_copy(function: tree.Function, name: str, argument: Argument) -> bool:
     return derived or (argument.place and argument.const is not True and not (first is not None and first.const))
 
 
-__all__ = ["MADE", "PASSED", "PERHAPS", "Closure", "Lifetimes"]
+__all__ = ["MADE", "PASSED", "PERHAPS", "Closure"]

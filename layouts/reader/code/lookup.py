@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lanescope.reader.code.values import Cell, Closure, Enumeration, Kind, Namespace, Record, Scope, Template, Term
+from lanescope.reader.code.values import (
+    Address,
+    Cell,
+    Closure,
+    Enumeration,
+    Kind,
+    Namespace,
+    Record,
+    Scope,
+    Template,
+    Term,
+)
 
 Wanted = Callable[[Any, Scope], bool]  # a value, and the scope that has it
 AMBIGUOUS = Term("an ambiguous name")
@@ -119,3 +130,12 @@ def open_namespace(scope: Scope, names: Iterable[str], inline: bool) -> Scope:
             scope.using.append(known.scope)
         scope = known.scope
     return scope
+
+
+def this_of(scope: Scope) -> Any:
+    """The object that `this` points to in a scope; None outside member functions."""
+    this = find_name(scope, "this")[0]
+    value = this.value if isinstance(this, Cell) else None
+    if isinstance(value, Address):
+        return value.place.value if isinstance(value.place, Cell) else value.place
+    return value

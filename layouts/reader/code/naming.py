@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, ULONG, type_named
 from lanescope.reader.code import traits, tree
-from lanescope.reader.code.lookup import find_in, find_name, is_qualifier
-from lanescope.reader.code.making import Making
+from lanescope.reader.code.lookup import find_in, find_name, is_qualifier, this_of
 from lanescope.reader.code.records import layout_of
 from lanescope.reader.code.templates import choose_special, flattened, match_arguments, matcher
 from lanescope.reader.code.values import (
@@ -31,6 +30,9 @@ from lanescope.reader.code.values import (
 from lanescope.reader.code.word import UNKNOWN, Int, free
 from lanescope.reader.code.writes import nodes_of
 
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
 _INTEGRAL = re.compile(r"_(\d+)$")
 MOST_INSTANCES = 60  # templates inside one another
 Path = tree.Path
@@ -45,488 +47,490 @@ def _plain_kind(name: str, whole: bool) -> Kind | None:
     return element_kind(name) or (Kind(name) if _INTEGRAL.fullmatch(name) else None)
 
 
-class Naming(Making):
-    """Names, types and conversions of one evaluation."""
+# names -----------------------------------------------------------------------------------------------------------
 
-    python: bool
-    left: int
-    nested: int
 
-    # names -----------------------------------------------------------------------------------------------------------
-
-    def resolve(self, path: Path, scope: Scope, at: int = 0) -> Any:
-        """Return what a qualified name means, None for what the text does not define. at: where it is used: what a
-        namespace declares later is another's.
-        """
-        if not path:
-            return None
-        (name, given), *rest = path
-        if not name and rest:  # ::name
-            (name, given), *rest = rest
-            found, home = find_in(self.globals, name)
-        else:
-            found, home = self._find(scope, name, bool(rest), at)
-        if found is None and rest:
-            return self.prelude.names.get(path[-1][0]) if path[-1][1] is None else None
-        found = self._instance(self._own(found, home, name), given, scope)
-        for name, given in rest:
-            if found is None:
-                return None
-            found = self._instance(self._below(found, name, scope), given, scope)
-        return found
-
-    def _find(self, scope: Scope, name: str, qualifier: bool, at: int) -> tuple[Any, Scope]:
-        if self.python:
-            return find_name(scope, name)
-
-        def declared(value: Any, home: Scope) -> bool:
-            if qualifier and not is_qualifier(value, home):
-                return False
-            known = home.since.get(name)
-            if known is None:
-                known = _begins(value) if home.owner == "namespace" else 0
-            elif isinstance(value, Closure):  # a using declaration beside functions of its own
-                known = min([known, *(f.first for f in value.functions if value.home(f) is home)])
-            return not at or known <= at
-
-        found, home = find_name(scope, name, declared)
-        if found is None and at:
-            return find_name(scope, name, is_qualifier) if qualifier else find_name(scope, name)
-        return found, home
-
-    def _own(self, found: Any, home: Scope, name: str) -> Any:
-        return self.forced(home, name) if isinstance(found, Later) else found
-
-    def _instance(self, found: Any, given: tuple[tree.Expression, ...] | None, scope: Scope) -> Any:
-        """A template with its arguments; a name that is no template and has some is misread."""
-        if isinstance(found, Template) and isinstance(found.decl, tree.Declare):
-            return self.applied(found, self.template_arguments(given or (), scope))
-        if given is None or found is None:
-            return found
-        arguments = self.template_arguments(given, scope)
-        if isinstance(found, Template):
-            return self.applied(found, arguments)
-        if isinstance(found, Closure):
-            return replace(found, templates=tuple(arguments))
-        if isinstance(found, Kind) and found.record is not None and isinstance(found.record.template, Template):
-            return self.applied(found.record.template, arguments)
-        if isinstance(found, Kind):
-            return Kind(found.name, arguments=tuple(arguments))
-        self.misread = True
-        return Term("a template that is none")
-
-    def template_arguments(self, given: tuple[tree.Expression, ...], scope: Scope) -> list[Any]:
-        out: list[Any] = []
-        for one in given:
-            if isinstance(one, tree.Unary) and one.op == "...":
-                out.extend(self.expanded(one.value, scope))
-            else:
-                out.append(self.template_argument(one, scope))
-        return out
-
-    def template_argument(self, one: tree.Expression, scope: Scope) -> Any:
-        """A template argument: a type, a value or a template."""
-        if isinstance(one, tree.Type | tree.Name) and one.path and one.path[-1][1] is None:
-            plain = not isinstance(one, tree.Type) or not (one.pointers or one.dims or one.reference)
-            found = self.resolve(one.path, scope, one.span[0]) if plain else None
-            if isinstance(found, Template) and found.parameters:
-                return found
-            if isinstance(found, Pack):
-                return found
-        return self.value(one, scope)
-
-    def expanded(self, pattern: tree.Expression, scope: Scope) -> list[Any]:
-        """The values of `pattern...`, one for each item of the packs in it."""
-        return [self.value(pattern, inner) for inner in self.pack_scopes(pattern, scope)]
-
-    def pack_scopes(self, pattern: Any, scope: Scope) -> list[Scope]:
-        """A scope for each item of the packs that an expression names."""
-        packs = {name: found for name in _names(pattern) if isinstance(found := find_name(scope, name)[0], Pack)}
-        if not packs:
-            return []
-        out = []
-        for n in range(max(map(len, packs.values()))):
-            inner = Scope(scope)
-            inner.names.update({name: pack[n] for name, pack in packs.items() if n < len(pack)})
-            out.append(inner)
-        return out
-
-    def _below(self, found: Any, name: str, scope: Scope) -> Any:
-        if isinstance(found, Namespace):
-            inner, home = find_in(found.scope, name)
-            return self._own(inner, home, name)
-        if isinstance(found, Cell):
-            found = found.value
-        if isinstance(found, Template):
-            found = self.applied(found, [])
-        if isinstance(found, Enumeration):
-            return found.scope.names.get(name)
-        if isinstance(found, Kind) and found.record is not None:
-            return self._member_of_class(found.record, name, scope)
-        if isinstance(found, Kind):
-            known = traits.member(found, name)
-            return known if known is not None else Term(f"{found}::{name}")
-        if isinstance(found, Object | Term):
-            return self.member(found, name, (0, 0))
+def resolve(ev: Evaluator, path: Path, scope: Scope, at: int = 0) -> Any:
+    """Return what a qualified name means, None for what the text does not define. at: where it is used: what a
+    namespace declares later is another's.
+    """
+    if not path:
         return None
+    (name, given), *rest = path
+    if not name and rest:  # ::name
+        (name, given), *rest = rest
+        found, home = find_in(ev.globals, name)
+    else:
+        found, home = _find(ev, scope, name, bool(rest), at)
+    if found is None and rest:
+        return ev.prelude.names.get(path[-1][0]) if path[-1][1] is None else None
+    found = _instance(ev, _own(ev, found, home, name), given, scope)
+    for name, given in rest:
+        if found is None:
+            return None
+        found = _instance(ev, _below(ev, found, name, scope), given, scope)
+    return found
 
-    def _member_of_class(self, record: Record, name: str, scope: Scope) -> Any:
-        """S::name: a static member, a type, a function, or a member of the object that `this` points to."""
-        if name in record.methods:
-            return record.methods[name]
-        if name in record.scope.names:
-            return self.forced(record.scope, name)
-        if name in record.members:
-            this = self.this_of(scope)
-            if isinstance(this, Object) and this.record.descends(record) and name not in this.record.hidden:
-                return self.member(this, name, (0, 0))
-            return Term(f"{record.name}::{name}")
-        for base in record.bases:
-            found = self._member_of_class(base, name, scope)
-            if found is not None:
-                return found
-        return next((known for one in record.library if (known := traits.member(one, name)) is not None), None)
 
-    def later(self, member: tree.Declare, scope: Scope) -> Later:
-        return Later(member, scope)
+def _find(ev: Evaluator, scope: Scope, name: str, qualifier: bool, at: int) -> tuple[Any, Scope]:
+    if ev.python:
+        return find_name(scope, name)
 
-    def define_later(self, member: tree.Statement, scope: Scope) -> None:
-        self.define(member, scope)
+    def declared(value: Any, home: Scope) -> bool:
+        if qualifier and not is_qualifier(value, home):
+            return False
+        known = home.since.get(name)
+        if known is None:
+            known = _begins(value) if home.owner == "namespace" else 0
+        elif isinstance(value, Closure):  # a using declaration beside functions of its own
+            known = min([known, *(f.first for f in value.functions if value.home(f) is home)])
+        return not at or known <= at
 
-    def forced(self, scope: Scope, name: str) -> Any:
-        """A static member, evaluated when it is asked for."""
-        found = scope.names.get(name)
-        if isinstance(found, Later):
-            scope.names[name] = Cell(Term(name), name=name)
-            member = found.decl
-            if not member.const:
-                self.statics.append((scope.names, name, found))
-            kind = self.kind(member.type, found.scope) if member.type else None
-            inner, first = Scope(found.scope), len(self.log)
-            if member.value is not None:
-                value = self.initial(member.value, kind, inner, name)
-            elif member.arguments is not None:
-                value = self.construct(kind, [self.value(a, inner) for a in member.arguments], member, inner)
-            else:
-                value = self.default(kind, name)
-            if kind is not None and member.type and member.type.name != "auto":
-                value = self.converted(value, kind, member.span, name)
-            if isinstance(value, Object):
-                value.held = True
-            found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
-            self._forget_order(found, member, inner, first)
-            if self.outlives(member):
-                self.earlier(found)
-            if not member.const and self.globals_lost:
-                self.forget(found, integers=True)
+    found, home = find_name(scope, name, declared)
+    if found is None and at:
+        return find_name(scope, name, is_qualifier) if qualifier else find_name(scope, name)
+    return found, home
+
+
+def _own(ev: Evaluator, found: Any, home: Scope, name: str) -> Any:
+    return ev.forced(home, name) if isinstance(found, Later) else found
+
+
+def _instance(ev: Evaluator, found: Any, given: tuple[tree.Expression, ...] | None, scope: Scope) -> Any:
+    """A template with its arguments; a name that is no template and has some is misread."""
+    if isinstance(found, Template) and isinstance(found.decl, tree.Declare):
+        return ev.applied(found, ev.template_arguments(given or (), scope))
+    if given is None or found is None:
         return found
+    arguments = ev.template_arguments(given, scope)
+    if isinstance(found, Template):
+        return ev.applied(found, arguments)
+    if isinstance(found, Closure):
+        return replace(found, templates=tuple(arguments))
+    if isinstance(found, Kind) and found.record is not None and isinstance(found.record.template, Template):
+        return ev.applied(found.record.template, arguments)
+    if isinstance(found, Kind):
+        return Kind(found.name, arguments=tuple(arguments))
+    ev.misread = True
+    return Term("a template that is none")
 
-    def _forget_order(self, cell: Cell, member: tree.Declare, scope: Scope, first: int) -> None:
-        """A static member begins when the program does: what it writes or reads then may have changed since."""
-        written = [c for c, _ in self.writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
-        value, globals_ = cell.value, self.globals.names.values()
-        begins = isinstance(value, Object) and value.record.begins and not member.const
-        begins = begins and any(isinstance(c, Cell) and not c.const and c.frame <= 1 for c in globals_)
-        reads = False
-        for node in nodes_of(member.value) if member.value is not None and not member.const else ():
-            known = find_name(scope, node.last)[0] if isinstance(node, tree.Name) else None
-            reads = reads or (isinstance(known, Cell) and not known.const and known.frame <= 1)
-            reads = reads or isinstance(node, tree.Call)
-        if reads or begins or written:
-            for one in written:
-                self.forget(one)
-            self.forget(cell)
 
-    # types -----------------------------------------------------------------------------------------------------------
+def template_arguments(ev: Evaluator, given: tuple[tree.Expression, ...], scope: Scope) -> list[Any]:
+    out: list[Any] = []
+    for one in given:
+        if isinstance(one, tree.Unary) and one.op == "...":
+            out.extend(ev.expanded(one.value, scope))
+        else:
+            out.append(ev.template_argument(one, scope))
+    return out
 
-    def kind(self, given: tree.Type, scope: Scope) -> Kind:
-        """A type as it is here."""
-        dims = tuple(
-            Int(0, ULONG) if size is None else self.whole_number(self.value(size, scope)) for size in given.dims
-        )
-        base = self._base(given, scope)
-        if not given.pointers and not dims and not given.reference and given.const <= base.const:
-            return base
-        return Kind(
-            base.name,
-            base.whole,
-            base.bits,
-            base.record,
-            pointers=base.pointers + given.pointers,
-            dims=(*dims, *base.dims),
-            arguments=base.arguments,
-            reference=_collapsed(base.reference, given.reference),
-            const=base.const or (given.const and not base.pointers),
-        )
 
-    def _base(self, given: tree.Type, scope: Scope) -> Kind:
-        if isinstance(given.body, tree.Struct):
-            record = layout_of(self, Record(given.body.name, given.body, scope))  # type: ignore[arg-type]
-            return Kind(given.body.name, record=record, bits=record.bits or None)
-        if given.name == "decltype" and given.path[-1][1]:
-            return self._declared_type(given.path[-1][1][0], scope)
-        found = self.resolve(given.path, scope, given.span[0])
-        if isinstance(found, Cell):
-            found = found.value
+def template_argument(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
+    """A template argument: a type, a value or a template."""
+    if isinstance(one, tree.Type | tree.Name) and one.path and one.path[-1][1] is None:
+        plain = not isinstance(one, tree.Type) or not (one.pointers or one.dims or one.reference)
+        found = ev.resolve(one.path, scope, one.span[0]) if plain else None
+        if isinstance(found, Template) and found.parameters:
+            return found
+        if isinstance(found, Pack):
+            return found
+    return ev.value(one, scope)
+
+
+def expanded(ev: Evaluator, pattern: tree.Expression, scope: Scope) -> list[Any]:
+    """The values of `pattern...`, one for each item of the packs in it."""
+    return [ev.value(pattern, inner) for inner in ev.pack_scopes(pattern, scope)]
+
+
+def pack_scopes(ev: Evaluator, pattern: Any, scope: Scope) -> list[Scope]:
+    """A scope for each item of the packs that an expression names."""
+    packs = {name: found for name in _names(pattern) if isinstance(found := find_name(scope, name)[0], Pack)}
+    if not packs:
+        return []
+    out = []
+    for n in range(max(map(len, packs.values()))):
+        inner = Scope(scope)
+        inner.names.update({name: pack[n] for name, pack in packs.items() if n < len(pack)})
+        out.append(inner)
+    return out
+
+
+def _below(ev: Evaluator, found: Any, name: str, scope: Scope) -> Any:
+    if isinstance(found, Namespace):
+        inner, home = find_in(found.scope, name)
+        return _own(ev, inner, home, name)
+    if isinstance(found, Cell):
+        found = found.value
+    if isinstance(found, Template):
+        found = ev.applied(found, [])
+    if isinstance(found, Enumeration):
+        return found.scope.names.get(name)
+    if isinstance(found, Kind) and found.record is not None:
+        return _member_of_class(ev, found.record, name, scope)
+    if isinstance(found, Kind):
+        known = traits.member(found, name)
+        return known if known is not None else Term(f"{found}::{name}")
+    if isinstance(found, Object | Term):
+        return ev.member(found, name, (0, 0))
+    return None
+
+
+def _member_of_class(ev: Evaluator, record: Record, name: str, scope: Scope) -> Any:
+    """S::name: a static member, a type, a function, or a member of the object that `this` points to."""
+    if name in record.methods:
+        return record.methods[name]
+    if name in record.scope.names:
+        return ev.forced(record.scope, name)
+    if name in record.members:
+        this = this_of(scope)
+        if isinstance(this, Object) and this.record.descends(record) and name not in this.record.hidden:
+            return ev.member(this, name, (0, 0))
+        return Term(f"{record.name}::{name}")
+    for base in record.bases:
+        found = _member_of_class(ev, base, name, scope)
+        if found is not None:
+            return found
+    return next((known for one in record.library if (known := traits.member(one, name)) is not None), None)
+
+
+def later(ev: Evaluator, member: tree.Declare, scope: Scope) -> Later:
+    return Later(member, scope)
+
+
+def define_later(ev: Evaluator, member: tree.Statement, scope: Scope) -> None:
+    ev.define(member, scope)
+
+
+def forced(ev: Evaluator, scope: Scope, name: str) -> Any:
+    """A static member, evaluated when it is asked for."""
+    found = scope.names.get(name)
+    if isinstance(found, Later):
+        scope.names[name] = Cell(Term(name), name=name)
+        member = found.decl
+        if not member.const:
+            ev.statics.append((scope.names, name, found))
+        kind = ev.kind(member.type, found.scope) if member.type else None
+        inner, first = Scope(found.scope), len(ev.log)
+        if member.value is not None:
+            value = ev.initial(member.value, kind, inner, name)
+        elif member.arguments is not None:
+            value = ev.construct(kind, [ev.value(a, inner) for a in member.arguments], member, inner)
+        else:
+            value = ev.default(kind, name)
+        if kind is not None and member.type and member.type.name != "auto":
+            value = ev.converted(value, kind, member.span, name)
+        if isinstance(value, Object):
+            value.held = True
+        found = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
+        _forget_order(ev, found, member, inner, first)
+        if ev.outlives(member):
+            ev.earlier(found)
+        if not member.const and ev.globals_lost:
+            ev.forget(found, integers=True)
+    return found
+
+
+def _forget_order(ev: Evaluator, cell: Cell, member: tree.Declare, scope: Scope, first: int) -> None:
+    """A static member begins when the program does: what it writes or reads then may have changed since."""
+    written = [c for c, _ in ev.writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
+    value, globals_ = cell.value, ev.globals.names.values()
+    begins = isinstance(value, Object) and value.record.begins and not member.const
+    begins = begins and any(isinstance(c, Cell) and not c.const and c.frame <= 1 for c in globals_)
+    reads = False
+    for node in nodes_of(member.value) if member.value is not None and not member.const else ():
+        known = find_name(scope, node.last)[0] if isinstance(node, tree.Name) else None
+        reads = reads or (isinstance(known, Cell) and not known.const and known.frame <= 1)
+        reads = reads or isinstance(node, tree.Call)
+    if reads or begins or written:
+        for one in written:
+            ev.forget(one)
+        ev.forget(cell)
+
+
+# types -----------------------------------------------------------------------------------------------------------
+
+
+def kind(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
+    """A type as it is here."""
+    dims = tuple(Int(0, ULONG) if size is None else ev.whole_number(ev.value(size, scope)) for size in given.dims)
+    base = _base(ev, given, scope)
+    if not given.pointers and not dims and not given.reference and given.const <= base.const:
+        return base
+    return Kind(
+        base.name,
+        base.whole,
+        base.bits,
+        base.record,
+        pointers=base.pointers + given.pointers,
+        dims=(*dims, *base.dims),
+        arguments=base.arguments,
+        reference=_collapsed(base.reference, given.reference),
+        const=base.const or (given.const and not base.pointers),
+    )
+
+
+def _base(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
+    if isinstance(given.body, tree.Struct):
+        record = layout_of(ev, Record(given.body.name, given.body, scope))
+        return Kind(given.body.name, record=record, bits=record.bits or None)
+    if given.name == "decltype" and given.path[-1][1]:
+        return _declared_type(ev, given.path[-1][1][0], scope)
+    found = ev.resolve(given.path, scope, given.span[0])
+    if isinstance(found, Cell):
+        found = found.value
+    if isinstance(found, Kind):
+        return found
+    if isinstance(found, Template):
+        found = ev.applied(found, [])
         if isinstance(found, Kind):
             return found
-        if isinstance(found, Template):
-            found = self.applied(found, [])
-            if isinstance(found, Kind):
-                return found
-        if isinstance(found, Enumeration):
-            return found.kind
-        if len(given.path) > 1 and given.name == "type" and not self.python:
-            outer = self.builtin_kind(given.path[:-1], scope)
-            inner = traits.member(outer, "type") if outer is not None else None
-            return inner if isinstance(inner, Kind) else Kind("::".join(n for n, _ in given.path), unbound=True)
-        return self.builtin_kind(given.path, scope) or Kind("::".join(name for name, _ in given.path))
+    if isinstance(found, Enumeration):
+        return found.kind
+    if len(given.path) > 1 and given.name == "type" and not ev.python:
+        outer = ev.builtin_kind(given.path[:-1], scope)
+        inner = traits.member(outer, "type") if outer is not None else None
+        return inner if isinstance(inner, Kind) else Kind("::".join(n for n, _ in given.path), unbound=True)
+    return ev.builtin_kind(given.path, scope) or Kind("::".join(name for name, _ in given.path))
 
-    def _declared_type(self, inner: tree.Expression, scope: Scope) -> Kind:
-        """decltype(inner): of a name what it was declared as, else the type of the value."""
-        if isinstance(inner, tree.Name | tree.Type):
-            found = self.resolve(inner.path, scope, inner.span[0])
-            if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
-                return replace(found.kind, const=found.const or found.kind.const)
-        start = len(self.log)
-        try:
-            value = self.value(inner, scope)
-        finally:  # an operand that is not evaluated
-            for cell, old in self.writes_since(start).values():
-                cell.value = old
-            self.rewrite(start, {})
-        known = self.kind_of(value) if not isinstance(value, Term) or value.kind is not None else None
-        return known or Kind("decltype", arguments=(value,))
 
-    def builtin_kind(self, path: Path, scope: Scope) -> Kind | None:
-        """An integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
-        if not path:
-            return None
-        name, given = path[-1]
-        if given is not None:
-            arguments = flattened(self.template_arguments(given, scope))
-            if name in ("make_index_sequence", "make_integer_sequence"):
-                return traits.sequence(arguments) or Kind(name, arguments=tuple(arguments))
-            known = traits.type_of(name, arguments)
-            if known is None and traits.is_transformation(name):
-                return Kind(name, arguments=tuple(arguments), unbound=True)
-            return known if isinstance(known, Kind) else Kind(name, arguments=tuple(arguments))
-        if name in ("true_type", "false_type") and not self.python:
-            return Kind("integral_constant", arguments=(Kind("bool", BOOL, 1), Int(int(name == "true_type"), BOOL)))
-        return _plain_kind(name, len(path) < 3)
+def _declared_type(ev: Evaluator, inner: tree.Expression, scope: Scope) -> Kind:
+    """decltype(inner): of a name what it was declared as, else the type of the value."""
+    if isinstance(inner, tree.Name | tree.Type):
+        found = ev.resolve(inner.path, scope, inner.span[0])
+        if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
+            return replace(found.kind, const=found.const or found.kind.const)
+    start = len(ev.log)
+    try:
+        value = ev.value(inner, scope)
+    finally:  # an operand that is not evaluated
+        for cell, old in ev.writes_since(start).values():
+            cell.value = old
+        ev.rewrite(start, {})
+    known = ev.kind_of(value) if not isinstance(value, Term) or value.kind is not None else None
+    return known or Kind("decltype", arguments=(value,))
 
-    def named_kind(self, name: str, scope: Scope) -> Kind | None:
-        found = self.resolve(((name, None),), scope)
-        made = self.applied(found, []) if isinstance(found, Template) else found
-        return made if isinstance(made, Kind) else None
 
-    def kind_of(self, value: Any) -> Kind | None:
-        """The type of a value, as far as templates need it."""
-        if isinstance(value, Int):
-            return Kind(value.type.name, value.type, value.type.bits) if value.type != UNKNOWN else None
-        if isinstance(value, Object):
-            record = value.record
-            return Kind(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
-        if isinstance(value, Pointer) and value.element is not None:
-            e = value.element
-            return Kind(
-                e.name,
-                e.whole,
-                e.bits,
-                e.record,
-                pointers=e.pointers + 1,
-                dims=(),
-                arguments=e.arguments,
-                reference="",
-                const=e.const,
-            )
-        if isinstance(value, Term):
-            return value.kind or Kind(value.text)
-        return value if isinstance(value, Kind) else None
+def builtin_kind(ev: Evaluator, path: Path, scope: Scope) -> Kind | None:
+    """An integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
+    if not path:
+        return None
+    name, given = path[-1]
+    if given is not None:
+        arguments = flattened(ev.template_arguments(given, scope))
+        if name in ("make_index_sequence", "make_integer_sequence"):
+            return traits.sequence(arguments) or Kind(name, arguments=tuple(arguments))
+        known = traits.type_of(name, arguments)
+        if known is None and traits.is_transformation(name):
+            return Kind(name, arguments=tuple(arguments), unbound=True)
+        return known if isinstance(known, Kind) else Kind(name, arguments=tuple(arguments))
+    if name in ("true_type", "false_type") and not ev.python:
+        return Kind("integral_constant", arguments=(Kind("bool", BOOL, 1), Int(int(name == "true_type"), BOOL)))
+    return _plain_kind(name, len(path) < 3)
 
-    # templates -------------------------------------------------------------------------------------------------------
 
-    def applied(self, template: Template, given: list[Any]) -> Any:
-        """A struct, alias or variable with its template arguments."""
-        self.spend()
-        decl = template.decl
-        inner = Scope(template.scope)
-        arguments = self._bind(template.parameters, given, inner)
-        special: Any = None
-        if template.specials:
-            chosen = choose_special(template.specials, flattened(arguments), self._pattern_value(template.scope))
-            if chosen is None:
-                unknown = Kind(decl.name, arguments=tuple(arguments))
-                return Term(f"{unknown}") if isinstance(decl, tree.Declare) else unknown
-            special, bound = chosen
-            if special is not None:
-                decl, inner = special, Scope(template.scope)
-                self._enter_bound(special.templates, bound, inner)
-        if isinstance(decl, tree.Struct) and not decl.complete:
+def named_kind(ev: Evaluator, name: str, scope: Scope) -> Kind | None:
+    found = ev.resolve(((name, None),), scope)
+    made = ev.applied(found, []) if isinstance(found, Template) else found
+    return made if isinstance(made, Kind) else None
+
+
+def kind_of(ev: Evaluator, value: Any) -> Kind | None:
+    """The type of a value, as far as templates need it."""
+    if isinstance(value, Int):
+        return Kind(value.type.name, value.type, value.type.bits) if value.type != UNKNOWN else None
+    if isinstance(value, Object):
+        record = value.record
+        return Kind(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
+    if isinstance(value, Pointer) and value.element is not None:
+        e = value.element
+        return Kind(
+            e.name,
+            e.whole,
+            e.bits,
+            e.record,
+            pointers=e.pointers + 1,
+            dims=(),
+            arguments=e.arguments,
+            reference="",
+            const=e.const,
+        )
+    if isinstance(value, Term):
+        return value.kind or Kind(value.text)
+    return value if isinstance(value, Kind) else None
+
+
+# templates -------------------------------------------------------------------------------------------------------
+
+
+def applied(ev: Evaluator, template: Template, given: list[Any]) -> Any:
+    """A struct, alias or variable with its template arguments."""
+    ev.spend()
+    decl = template.decl
+    inner = Scope(template.scope)
+    arguments = _bind(ev, template.parameters, given, inner)
+    special: Any = None
+    if template.specials:
+        chosen = choose_special(template.specials, flattened(arguments), ev.pattern_evaluator(template.scope))
+        if chosen is None:
+            unknown = Kind(decl.name, arguments=tuple(arguments))
+            return Term(f"{unknown}") if isinstance(decl, tree.Declare) else unknown
+        special, bound = chosen
+        if special is not None:
+            decl, inner = special, Scope(template.scope)
+            _enter_bound(ev, special.templates, bound, inner)
+    if isinstance(decl, tree.Struct) and not decl.complete:
+        return Kind(decl.name, arguments=tuple(arguments))
+    if isinstance(decl, tree.Alias):
+        return _aliased(ev, decl, inner)
+    key = (id(template), tuple(key_of(one) for one in flattened(arguments)))
+    if isinstance(decl, tree.Declare):
+        return _variable_instance(ev, decl, inner, key)
+    made = ev.records.get(key)
+    if made is None:
+        if len(ev.instances) > MOST_INSTANCES:
             return Kind(decl.name, arguments=tuple(arguments))
-        if isinstance(decl, tree.Alias):
-            return self._aliased(decl, inner)
-        key = (id(template), tuple(key_of(one) for one in flattened(arguments)))
-        if isinstance(decl, tree.Declare):
-            return self._variable_instance(decl, inner, key)
-        made = self.records.get(key)
-        if made is None:
-            if len(self.instances) > MOST_INSTANCES:
-                return Kind(decl.name, arguments=tuple(arguments))
-            made = self.records[key] = Record(decl.name, decl, inner)
-            made.python, made.template, made.arguments = self.python, template, tuple(arguments)
-            self.instances.append(key)
-            try:
-                layout_of(self, made)  # type: ignore[arg-type]
-            finally:
-                self.instances.pop()
-            self._add_outside(template, made, arguments)
-        return Kind(decl.name, record=made, bits=made.bits or None, arguments=tuple(arguments))
-
-    def _aliased(self, decl: tree.Alias, inner: Scope) -> Any:
-        if id(decl) in self.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
-            return Kind(decl.name)
-        self.opening.add(id(decl))
+        made = ev.records[key] = Record(decl.name, decl, inner)
+        made.python, made.template, made.arguments = ev.python, template, tuple(arguments)
+        ev.instances.append(key)
         try:
-            found = self.resolve(decl.type.path, inner, decl.type.span[0])
-            shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
-            if isinstance(found, Template) and not shaped:
-                return self.applied(found, [])
-            if isinstance(found, Enumeration) and not decl.type.pointers and not decl.type.dims:
-                return found
-            return self.kind(decl.type, inner)
+            layout_of(ev, made)
         finally:
-            self.opening.discard(id(decl))
+            ev.instances.pop()
+        _add_outside(ev, template, made, arguments)
+    return Kind(decl.name, record=made, bits=made.bits or None, arguments=tuple(arguments))
 
-    def _variable_instance(self, decl: tree.Declare, inner: Scope, key: Any) -> Cell:
-        """An instance of a variable template."""
-        made: Cell | None = self.records.get(key)
-        if made is None:
-            made = self.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=decl.const)
-            if not decl.const:
-                self.statics.append((self.records, key, None))
-            if len(self.instances) > MOST_INSTANCES:
-                return made
-            self.instances.append(key)
-            try:
-                inner.names[decl.name] = Later(replace(decl, templates=()), inner)
-                self.records[key] = self.forced(inner, decl.name)
-                made.value, made.kind = self.records[key].value, self.records[key].kind
-                if not made.const and self.globals_lost:
-                    self.forget(made, integers=True)
-            finally:
-                self.instances.pop()
-        return made
 
-    def _bind(self, parameters: tuple[tree.Parameter, ...], given: list[Any], inner: Scope) -> list[Any]:
-        """Bind a template's parameters in a scope; return all arguments, defaults among them."""
-        out: list[Any] = []
-        flat = flattened(given)
-        for n, parameter in enumerate(parameters):
-            if parameter.pack:
-                bound: Any = Pack(self._argument(parameter, one, inner) for one in flat[n:])
-            else:
-                bound = self._argument(parameter, flat[n] if n < len(flat) else None, inner)
-            if parameter.name:
-                inner.names[parameter.name] = bound
-            out.append(Pack(map(_content, bound)) if isinstance(bound, Pack) else _content(bound))
-        return out
+def _aliased(ev: Evaluator, decl: tree.Alias, inner: Scope) -> Any:
+    if id(decl) in ev.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
+        return Kind(decl.name)
+    ev.opening.add(id(decl))
+    try:
+        found = ev.resolve(decl.type.path, inner, decl.type.span[0])
+        shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
+        if isinstance(found, Template) and not shaped:
+            return ev.applied(found, [])
+        if isinstance(found, Enumeration) and not decl.type.pointers and not decl.type.dims:
+            return found
+        return ev.kind(decl.type, inner)
+    finally:
+        ev.opening.discard(id(decl))
 
-    def _enter_bound(self, parameters: tuple[tree.Parameter, ...], bound: dict[str, Any], scope: Scope) -> None:
-        """Bind a template's parameters to what matching found."""
-        for parameter in parameters:
-            value = bound.get(parameter.name)
-            if isinstance(value, Pack):
-                scope.names[parameter.name] = Pack(self._argument(parameter, one, scope) for one in value)
-            elif parameter.pack and value is None:
-                scope.names[parameter.name] = Pack()
-            elif parameter.name:
-                scope.names[parameter.name] = self._argument(parameter, value, scope)
 
-    def _pattern_value(self, scope: Scope) -> Any:
-        """What evaluates a part of a pattern, with the parameters bound so far."""
+def _variable_instance(ev: Evaluator, decl: tree.Declare, inner: Scope, key: Any) -> Cell:
+    """An instance of a variable template."""
+    made: Cell | None = ev.records.get(key)
+    if made is None:
+        made = ev.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=decl.const)
+        if not decl.const:
+            ev.statics.append((ev.records, key, None))
+        if len(ev.instances) > MOST_INSTANCES:
+            return made
+        ev.instances.append(key)
+        try:
+            inner.names[decl.name] = Later(replace(decl, templates=()), inner)
+            ev.records[key] = ev.forced(inner, decl.name)
+            made.value, made.kind = ev.records[key].value, ev.records[key].kind
+            if not made.const and ev.globals_lost:
+                ev.forget(made, integers=True)
+        finally:
+            ev.instances.pop()
+    return made
 
-        def evaluate(pattern: tree.Expression, bound: dict[str, Any]) -> Any:
-            inner = Scope(scope)
-            inner.names.update({k: v if isinstance(v, Kind | Template | Pack) else Cell(v) for k, v in bound.items()})
-            return self.template_argument(pattern, inner)
 
-        return evaluate
+def _bind(ev: Evaluator, parameters: tuple[tree.Parameter, ...], given: list[Any], inner: Scope) -> list[Any]:
+    """Bind a template's parameters in a scope; return all arguments, defaults among them."""
+    out: list[Any] = []
+    flat = flattened(given)
+    for n, parameter in enumerate(parameters):
+        if parameter.pack:
+            bound: Any = Pack(ev.template_argument_value(parameter, one, inner) for one in flat[n:])
+        else:
+            bound = ev.template_argument_value(parameter, flat[n] if n < len(flat) else None, inner)
+        if parameter.name:
+            inner.names[parameter.name] = bound
+        out.append(Pack(map(_content, bound)) if isinstance(bound, Pack) else _content(bound))
+    return out
 
-    def _add_outside(self, template: Template, record: Record, arguments: list[Any]) -> None:
-        """Give an instance the members that are defined outside its class."""
-        for member in template.outside:
-            owner = member.owner[-1][1]
-            inner = Scope(record.scope)
-            heads = member.owner_templates if isinstance(member, tree.Function) else member.templates
-            if owner is not None:
-                match = matcher(heads)
-                if not match_arguments(match, owner, arguments, self._pattern_value(template.scope)):
-                    continue
-                self._enter_bound(heads, match.bound, inner)
-            explicit = owner is not None and not heads
-            if isinstance(member, tree.Declare):
-                if explicit or not isinstance(record.scope.names.get(member.name), Cell):
-                    record.scope.names[member.name] = Later(replace(member, templates=()), inner)
+
+def _enter_bound(ev: Evaluator, parameters: tuple[tree.Parameter, ...], bound: dict[str, Any], scope: Scope) -> None:
+    """Bind a template's parameters to what matching found."""
+    for parameter in parameters:
+        value = bound.get(parameter.name)
+        if isinstance(value, Pack):
+            scope.names[parameter.name] = Pack(ev.template_argument_value(parameter, one, scope) for one in value)
+        elif parameter.pack and value is None:
+            scope.names[parameter.name] = Pack()
+        elif parameter.name:
+            scope.names[parameter.name] = ev.template_argument_value(parameter, value, scope)
+
+
+def pattern_evaluator(ev: Evaluator, scope: Scope) -> Any:
+    """What evaluates a part of a pattern, with the parameters bound so far."""
+
+    def evaluate(pattern: tree.Expression, bound: dict[str, Any]) -> Any:
+        inner = Scope(scope)
+        inner.names.update({k: v if isinstance(v, Kind | Template | Pack) else Cell(v) for k, v in bound.items()})
+        return ev.template_argument(pattern, inner)
+
+    return evaluate
+
+
+def _add_outside(ev: Evaluator, template: Template, record: Record, arguments: list[Any]) -> None:
+    """Give an instance the members that are defined outside its class."""
+    for member in template.outside:
+        owner = member.owner[-1][1]
+        inner = Scope(record.scope)
+        heads = member.owner_templates if isinstance(member, tree.Function) else member.templates
+        if owner is not None:
+            match = matcher(heads)
+            if not match_arguments(match, owner, arguments, ev.pattern_evaluator(template.scope)):
                 continue
-            known = record.methods.get(member.name)
-            own = Closure((member,), inner)
-            kept = known.functions if known is not None else ()
-            if explicit:  # of one instance alone
-                kept = tuple(f for f in kept if len(f.parameters) != len(member.parameters))
-            else:
-                kept = tuple(f for f in kept if f.body is not None or len(f.parameters) != len(member.parameters))
-            static = known is not None and any(f.static for f in known.functions)
-            if static and not member.static:
-                own = Closure((replace(member, static=True),), inner)
-            defaults = [f for f in (known.functions if known else ()) if f.body is None]
-            if defaults and any(p.default is not None for p in defaults[0].parameters):
-                own = Closure((_with_defaults(own.functions[0], defaults[0]),), inner)
-            rest = Closure(
-                kept, known.scope if known else inner, homes=tuple(known.home(f) for f in kept) if known else ()
-            )
-            record.methods[member.name] = own.joined(rest) if kept else own
-            record.scope.names[member.name] = record.methods[member.name]
+            _enter_bound(ev, heads, match.bound, inner)
+        explicit = owner is not None and not heads
+        if isinstance(member, tree.Declare):
+            if explicit or not isinstance(record.scope.names.get(member.name), Cell):
+                record.scope.names[member.name] = Later(replace(member, templates=()), inner)
+            continue
+        known = record.methods.get(member.name)
+        own = Closure((member,), inner)
+        kept = known.functions if known is not None else ()
+        if explicit:  # of one instance alone
+            kept = tuple(f for f in kept if len(f.parameters) != len(member.parameters))
+        else:
+            kept = tuple(f for f in kept if f.body is not None or len(f.parameters) != len(member.parameters))
+        static = known is not None and any(f.static for f in known.functions)
+        if static and not member.static:
+            own = Closure((replace(member, static=True),), inner)
+        defaults = [f for f in (known.functions if known else ()) if f.body is None]
+        if defaults and any(p.default is not None for p in defaults[0].parameters):
+            own = Closure((_with_defaults(own.functions[0], defaults[0]),), inner)
+        rest = Closure(kept, known.scope if known else inner, homes=tuple(known.home(f) for f in kept) if known else ())
+        record.methods[member.name] = own.joined(rest) if kept else own
+        record.scope.names[member.name] = record.methods[member.name]
 
-    def _argument(self, parameter: tree.Parameter, given: Any, scope: Scope) -> Any:
-        """What a template's parameter is bound to: a type, a template, or a cell with a value."""
-        if given is None and parameter.default is not None and not parameter.pack:
-            given = self.template_argument(parameter.default, scope)
-        if isinstance(given, Cell):
-            given = given.value
-        if isinstance(given, Template | Pack):
-            return given
-        if parameter.is_type or isinstance(given, Kind):
-            if isinstance(given, Term):
-                return given.kind or Kind(given.text)
-            return given if given is not None else Kind(parameter.name, unbound=True)
-        kind = self.kind(parameter.type, scope) if parameter.type else None
-        if given is None:
-            whole = kind.whole if kind and kind.whole else UNKNOWN
-            given = free(parameter.name, whole)
-        elif kind is not None and kind.whole is not None and not kind.pointers:
-            given = self.converted(given, kind, parameter.span)
-        return Cell(given, kind, parameter.name, parameter.span, const=True)
 
-    # given by the classes below
-    misread: bool
-    statics: list[tuple[dict[Any, Any], Any, Any]]
-    globals_lost: bool
-    forget: Any
-    define: Any
-    this_of: Any
-    copied: Any
-    outlives: Any
-    earlier: Any
-    spend: Any
-    log: list[Any]
-    writes_since: Any
-    rewrite: Any
-    globals: Scope
-    prelude: Scope
-    instances: list[Any]
-    records: dict[Any, Any]
-    opening: set[int]  # aliases whose meaning is being looked up
+def template_argument_value(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Scope) -> Any:
+    """What a template's parameter is bound to: a type, a template, or a cell with a value."""
+    if given is None and parameter.default is not None and not parameter.pack:
+        given = ev.template_argument(parameter.default, scope)
+    if isinstance(given, Cell):
+        given = given.value
+    if isinstance(given, Template | Pack):
+        return given
+    if parameter.is_type or isinstance(given, Kind):
+        if isinstance(given, Term):
+            return given.kind or Kind(given.text)
+        return given if given is not None else Kind(parameter.name, unbound=True)
+    kind = ev.kind(parameter.type, scope) if parameter.type else None
+    if given is None:
+        whole = kind.whole if kind and kind.whole else UNKNOWN
+        given = free(parameter.name, whole)
+    elif kind is not None and kind.whole is not None and not kind.pointers:
+        given = ev.converted(given, kind, parameter.span)
+    return Cell(given, kind, parameter.name, parameter.span, const=True)
+
+
+# given by the classes below
 
 
 def _collapsed(inner: str, outer: str) -> str:

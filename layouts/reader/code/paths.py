@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.values import Cell
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
 
 Journal = dict[int, tuple[Cell, Any]]  # cells that were written, by their id, with what they held before
 Run = Callable[[], "Left | None"]
@@ -56,143 +59,137 @@ class Target:
     continues: list[Escape] = field(default_factory=list)
 
 
-class Paths:
-    """The open paths of one evaluation."""
+def put(ev: Evaluator, cell: Cell, value: Any) -> None:
+    """Write a cell, so that a branch not taken can be undone."""
+    ev.log.append((cell, cell.value))
+    cell.value = value
 
-    log: list[tuple[Cell, Any]]  # what each write took the place of
-    branches: list[int]  # where the log stood when the branches that are being followed began
-    gone: list[Escape]  # every path that left and has not been joined
-    targets: list[Target]
-    tries: list[tuple[list[Escape], int]]
-    frames: list[Any]
-    temporaries: list[tuple[Any, str]]
-    merge: Any
-    renote: Any
-    lose_control: Any
-    python: bool
 
-    def put(self, cell: Cell, value: Any) -> None:
-        """Write a cell, so that a branch not taken can be undone."""
-        self.log.append((cell, cell.value))
-        cell.value = value
+def writes_since(ev: Evaluator, start: int) -> Journal:
+    """Return what has been written since the log had a length."""
+    journal: Journal = {}
+    for entry in ev.log[start:]:
+        journal.setdefault(id(entry[0]), entry)
+    return journal
 
-    def writes_since(self, start: int) -> Journal:
-        """Return what has been written since the log had a length."""
-        journal: Journal = {}
-        for entry in self.log[start:]:
-            journal.setdefault(id(entry[0]), entry)
-        return journal
 
-    def rewrite(self, start: int, journal: Journal) -> None:
-        """Put other entries in the place of those after a start."""
-        self.log[start:] = journal.values()
-        for one in reversed(self.gone):
-            if one.start <= start:
-                break
-            one.start = start  # what was written from there to the path's end is among its changes
+def rewrite(ev: Evaluator, start: int, journal: Journal) -> None:
+    """Put other entries in the place of those after a start."""
+    ev.log[start:] = journal.values()
+    for one in reversed(ev.gone):
+        if one.start <= start:
+            break
+        one.start = start  # what was written from there to the path's end is among its changes
 
-    def followed(self, run: Run) -> tuple[Left | None, Journal]:
-        """Run a branch and take back what it wrote; return why it ended early, and what it wrote."""
-        start, first, made = len(self.log), Cell(None).born, len(self.temporaries)
-        self.branches.append(start)
-        try:
-            left = run()
-        except ThrownError as thrown:
-            left = Left("throw", thrown.value)
-        finally:
-            self.branches.pop()
-            self.temporaries[made:] = [(value, "perhaps") for value, _ in self.temporaries[made:]]
-            journal = self.writes_since(start)
-            if not self.python:  # a branch's own variables end with it
-                journal = {key: entry for key, entry in journal.items() if entry[0].born <= first}
-            self.rewrite(start, journal)
-            changed = {key: (cell, cell.value) for key, (cell, _) in journal.items()}
-            for cell, old in journal.values():
-                cell.value = old
-        return left, changed
 
-    def alternatives(self, runs: Sequence[tuple[str, Run]]) -> Left | None:
-        """Follow every one of some paths of which the text leaves open which is taken, and join them."""
-        ended = [(text, *self.followed(run)) for text, run in runs]
-        going = [(text, changed) for text, left, changed in ended if left is None]
-        gone = [(text, left, changed) for text, left, changed in ended if left is not None]
-        final: Left | None = None
-        if not going:
-            words = {left.word for _, left, _ in gone}
-            if len(words) == 1 and words <= {"return", "break", "continue"}:
-                final = gone[-1][1]
-                for text, left, _ in reversed(gone[:-1]):
-                    final = Left(final.word, self.merge(text, left.value, final.value))
-                going, gone = [(text, changed) for text, _, changed in gone], []
-            else:
-                text, final, changed = gone.pop()
-                going = [(text, changed)]
-        for text, left, changed in gone:
-            self.escape(text, left, changed)
-        self._join(going)
-        return final
+def followed(ev: Evaluator, run: Run) -> tuple[Left | None, Journal]:
+    """Run a branch and take back what it wrote; return why it ended early, and what it wrote."""
+    start, first, made = len(ev.log), Cell(None).born, len(ev.temporaries)
+    ev.branches.append(start)
+    try:
+        left = run()
+    except ThrownError as thrown:
+        left = Left("throw", thrown.value)
+    finally:
+        ev.branches.pop()
+        ev.temporaries[made:] = [(value, "perhaps") for value, _ in ev.temporaries[made:]]
+        journal = ev.writes_since(start)
+        if not ev.python:  # a branch's own variables end with it
+            journal = {key: entry for key, entry in journal.items() if entry[0].born <= first}
+        ev.rewrite(start, journal)
+        changed = {key: (cell, cell.value) for key, (cell, _) in journal.items()}
+        for cell, old in journal.values():
+            cell.value = old
+    return left, changed
 
-    def _join(self, going: Sequence[tuple[str, Journal]]) -> None:
-        """Make the values that paths end with one."""
-        cells = {key: cell for _, changed in going for key, (cell, _) in changed.items()}
-        for key, cell in cells.items():
-            values = [changed[key][1] if key in changed else cell.value for _, changed in going]
-            value = values[-1]
-            for (text, _), other in zip(reversed(going[:-1]), reversed(values[:-1]), strict=True):
-                value = self.merge(text, other, value)
-            self.put(cell, value)
-            if len(going) > 1:
-                self.renote(cell)
 
-    def escape(self, text: str, left: Left, changed: Journal) -> None:
-        """Keep a path that left until the place that it goes to is reached."""
-        one = Escape(text, left.value, changed, len(self.log), Cell(None).born)
-        match left.word:
-            case "return":
-                depth, escapes = self.frames[-1].depth, self.frames[-1].escapes
-            case "break" if self.targets:
-                depth, escapes = self.targets[-1].depth, self.targets[-1].breaks
-            case "continue":
-                loop = next((target for target in reversed(self.targets) if target.loop), None)
-                if loop is None:
-                    return
-                depth, escapes = loop.depth, loop.continues
-            case "throw":
-                if not self.tries:
-                    return  # the program ends
-                escapes, depth = self.tries[-1]
-            case _:
-                self.lose_control(changed)
+def alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> Left | None:
+    """Follow every one of some paths of which the text leaves open which is taken, and join them."""
+    ended = [(text, *ev.followed(run)) for text, run in runs]
+    going = [(text, changed) for text, left, changed in ended if left is None]
+    gone = [(text, left, changed) for text, left, changed in ended if left is not None]
+    final: Left | None = None
+    if not going:
+        words = {left.word for _, left, _ in gone}
+        if len(words) == 1 and words <= {"return", "break", "continue"}:
+            final = gone[-1][1]
+            for text, left, _ in reversed(gone[:-1]):
+                final = Left(final.word, ev.merge(text, left.value, final.value))
+            going, gone = [(text, changed) for text, _, changed in gone], []
+        else:
+            text, final, changed = gone.pop()
+            going = [(text, changed)]
+    for text, left, changed in gone:
+        ev.escape(text, left, changed)
+    _join(ev, going)
+    return final
+
+
+def _join(ev: Evaluator, going: Sequence[tuple[str, Journal]]) -> None:
+    """Make the values that paths end with one."""
+    cells = {key: cell for _, changed in going for key, (cell, _) in changed.items()}
+    for key, cell in cells.items():
+        values = [changed[key][1] if key in changed else cell.value for _, changed in going]
+        value = values[-1]
+        for (text, _), other in zip(reversed(going[:-1]), reversed(values[:-1]), strict=True):
+            value = ev.merge(text, other, value)
+        ev.put(cell, value)
+        if len(going) > 1:
+            ev.renote(cell)
+
+
+def escape(ev: Evaluator, text: str, left: Left, changed: Journal) -> None:
+    """Keep a path that left until the place that it goes to is reached."""
+    one = Escape(text, left.value, changed, len(ev.log), Cell(None).born)
+    match left.word:
+        case "return":
+            depth, escapes = ev.frames[-1].depth, ev.frames[-1].escapes
+        case "break" if ev.targets:
+            depth, escapes = ev.targets[-1].depth, ev.targets[-1].breaks
+        case "continue":
+            loop = next((target for target in reversed(ev.targets) if target.loop), None)
+            if loop is None:
                 return
-        escapes.append(one)
-        if left.word == "return" and self.frames[-1].entry:
-            return  # what it wrote is seen by nobody
-        self.gone.append(one)
-        if len(self.branches) > depth:  # branches that end on the way
-            here = {key: (cell, cell.value) for key, (cell, _) in self.writes_since(self.branches[depth]).items()}
-            one.changes = {**here, **changed}
+            depth, escapes = loop.depth, loop.continues
+        case "throw":
+            if not ev.tries:
+                return  # the program ends
+            escapes, depth = ev.tries[-1]
+        case _:
+            ev.lose_control(changed)
+            return
+    escapes.append(one)
+    if left.word == "return" and ev.frames[-1].entry:
+        return  # what it wrote is seen by nobody
+    ev.gone.append(one)
+    if len(ev.branches) > depth:  # branches that end on the way
+        here = {key: (cell, cell.value) for key, (cell, _) in ev.writes_since(ev.branches[depth]).items()}
+        one.changes = {**here, **changed}
 
-    def _taken(self, one: Escape) -> list[tuple[Cell, Any]]:
-        """What variables hold on a path that left, where others may hold something else."""
-        since: Journal = {}
-        if one in self.gone:
-            self.gone.remove(one)
-            since = self.writes_since(one.start)
-        held = {key: entry for key, entry in since.items() if entry[0].born <= one.born}
-        return list({**held, **one.changes}.values())
 
-    def rejoin(self, escapes: list[Escape]) -> None:
-        """Join paths that left with the one that came here; the list is empty then."""
-        while escapes:
-            one = escapes.pop()
-            for cell, value in self._taken(one):
-                if value is not cell.value:
-                    self.put(cell, self.merge(one.text, value, cell.value))
-                    self.renote(cell)
+def _taken(ev: Evaluator, one: Escape) -> list[tuple[Cell, Any]]:
+    """What variables hold on a path that left, where others may hold something else."""
+    since: Journal = {}
+    if one in ev.gone:
+        ev.gone.remove(one)
+        since = ev.writes_since(one.start)
+    held = {key: entry for key, entry in since.items() if entry[0].born <= one.born}
+    return list({**held, **one.changes}.values())
 
-    def return_to(self, escapes: list[Escape]) -> Any:
-        """Take the state of the last path that left for that of one that never comes here; return its value."""
+
+def rejoin(ev: Evaluator, escapes: list[Escape]) -> None:
+    """Join paths that left with the one that came here; the list is empty then."""
+    while escapes:
         one = escapes.pop()
-        for cell, value in self._taken(one):
-            self.put(cell, value)
-        return one.value
+        for cell, value in _taken(ev, one):
+            if value is not cell.value:
+                ev.put(cell, ev.merge(one.text, value, cell.value))
+                ev.renote(cell)
+
+
+def return_to(ev: Evaluator, escapes: list[Escape]) -> Any:
+    """Take the state of the last path that left for that of one that never comes here; return its value."""
+    one = escapes.pop()
+    for cell, value in _taken(ev, one):
+        ev.put(cell, value)
+    return one.value

@@ -15,14 +15,14 @@ from lanescope.reader.code.templates import mentions, signature
 from lanescope.reader.code.values import Closure, Enumeration, Field, Kind, Record, Scope, number
 
 if TYPE_CHECKING:
-    from lanescope.reader.code.expressions import Expressions
+    from lanescope.reader.code.evaluator import Evaluator
 
 MOST_BITS = 1 << 12
 MOST_MEMBERS = 128
 _ALIGNED = re.compile(r"(?:alignas|__align__|aligned)\s*\(+\s*([^()]*)\)|(\bpack(?:ed)?\b)")
 
 
-def layout_of(machine: Expressions, record: Record) -> Record:
+def layout_of(machine: Evaluator, record: Record) -> Record:
     """Fill in a struct's members, methods and, where all of it is integers, where each of them lies."""
     decl = record.decl
     if decl is None:
@@ -75,7 +75,7 @@ def layout_of(machine: Expressions, record: Record) -> Record:
     return record
 
 
-def _judge(machine: Expressions, record: Record) -> None:
+def _judge(machine: Evaluator, record: Record) -> None:
     """Say whether objects of a class are begun, copied, assigned or destroyed by functions of the text."""
     name = record.name
     ctors = record.methods[name].functions if name in record.methods else ()
@@ -100,7 +100,7 @@ def _judge(machine: Expressions, record: Record) -> None:
     record.opaque = record.opaque or any(base.opaque for base in record.bases)
 
 
-def _does_something(machine: Expressions, function: tree.Function) -> bool:
+def _does_something(machine: Evaluator, function: tree.Function) -> bool:
     """Whether a destructor is more than `~T() = default` and `~T() {}`."""
     if function.defaulted:
         return False
@@ -128,7 +128,7 @@ def _named(member: tree.Declare) -> list[tree.Declare]:
     return []
 
 
-def _inherit(machine: Expressions, record: Record, base: tree.Type) -> None:
+def _inherit(machine: Evaluator, record: Record, base: tree.Type) -> None:
     """Take over what a base class has. Of one that depends on a template's parameters, names are not found unqualified
     ([temp.dep.type]): they are members, and no names of the scope.
     """
@@ -164,7 +164,7 @@ def _used(record: Record) -> list[Closure]:
     return [c for c in record.scope.names.get("(used)", ()) if isinstance(c, Closure)]
 
 
-def _use(machine: Expressions, record: Record, member: tree.Using) -> None:
+def _use(machine: Evaluator, record: Record, member: tree.Using) -> None:
     """using Base::name: its functions overload the class's own; using Base::Base: its constructors are the class's."""
     last = member.path[-1][0]
     qualifier = machine.kind(tree.Type(member.path[:-1]), record.scope) if len(member.path) > 1 else None
@@ -204,7 +204,7 @@ def merged_declarations(functions: list[tree.Function]) -> tuple[tree.Function, 
     return tuple(out.values())
 
 
-def _alignment(machine: Expressions, record: Record) -> int | None:
+def _alignment(machine: Evaluator, record: Record) -> int | None:
     """Bits that alignas asks for; 0 where nothing does, None where that is not known."""
     assert record.decl is not None
     text = machine.text[slice(*record.decl.span)]
@@ -217,7 +217,7 @@ def _alignment(machine: Expressions, record: Record) -> int | None:
     return int(found[1]) * 8 if found[1] and found[1].strip().isdigit() else None
 
 
-def _placed(machine: Expressions, record: Record) -> tuple[dict[str, Field], int, int] | None:
+def _placed(machine: Evaluator, record: Record) -> tuple[dict[str, Field], int, int] | None:
     """(fields by name, bits, alignment); None where a member is not an integer."""
     assert record.decl is not None
     if len(record.decl.members) > MOST_MEMBERS:
@@ -294,7 +294,7 @@ class Measures:
     offsets: Mapping[str, int] = field(default_factory=dict)
 
 
-def measured(machine: Expressions, record: Record, deep: int = 0) -> Measures:
+def measured(machine: Evaluator, record: Record, deep: int = 0) -> Measures:
     """Return how gcc lays a struct of members of known sizes out; none of bit fields, virtual functions or bases."""
     decl = record.decl
     asked = _alignment(machine, record) if decl is not None and record.scope.parent is not machine.prelude else 0
@@ -321,7 +321,7 @@ def measured(machine: Expressions, record: Record, deep: int = 0) -> Measures:
     return Measures(max(-(-total // align) * align, 1), align, offsets)
 
 
-def _inner_alignment(machine: Expressions, record: Record) -> bool:
+def _inner_alignment(machine: Evaluator, record: Record) -> bool:
     """Whether a member asks for an alignment of its own."""
     assert record.decl is not None
     if record.scope.parent is machine.prelude:
@@ -330,7 +330,7 @@ def _inner_alignment(machine: Expressions, record: Record) -> bool:
 
 
 def _measured_member(
-    machine: Expressions, record: Record, member: tree.Declare, deep: int
+    machine: Evaluator, record: Record, member: tree.Declare, deep: int
 ) -> tuple[int, int, Mapping[str, int]] | None:
     """(bytes, alignment, the members of an unnamed struct by their offsets) of a member; None where not known."""
     body = member.type.body if member.type else None

@@ -32,8 +32,9 @@ _births = count(1)
 
 @dataclass(slots=True)
 class Cell:
-    """A variable. Writes go through Machine.put, which can take them back. born: later ones have greater numbers, 0 is
-    one that outlives the block it was made in.
+    """A variable. Writes go through Evaluator.put, which can take them back.
+
+    born: later variables have greater numbers; 0 is one that outlives the block it was made in.
     """
 
     value: Any

@@ -19,8 +19,9 @@ from lanescope.cxx.integers import ULONG
 from lanescope.errors import LayoutError
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.evaluate import BUDGET, new_machine
+from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
-from lanescope.reader.code.machine import DEFINITIONS, Machine
+from lanescope.reader.code.machine import DEFINITIONS
 from lanescope.reader.code.paths import Left
 from lanescope.reader.code.preprocess import prepare
 from lanescope.reader.code.values import PLACES, Cell, Object, Scope, Term, number
@@ -69,7 +70,7 @@ def built_words(text: str, field: str = "descriptor") -> tuple[tuple[str, BuiltW
     return tuple((name, _word_of(machine, value, field)) for name, value in values.items())
 
 
-def _word_of(machine: Machine, value: Any, field: str) -> BuiltWord:
+def _word_of(machine: Evaluator, value: Any, field: str) -> BuiltWord:
     given = number(value)
     if given is None or (isinstance(value, Term) and value.kind is None):
         raise _refused(f"'{shown(str(value), 60)}' has no value" if value is not None else "nothing is returned", field)
@@ -99,7 +100,7 @@ def _start(value: Int, field: str) -> str:
     return names[0]
 
 
-def _run(text: str, field: str) -> tuple[Machine, dict[str, Any]]:
+def _run(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
     """The evaluation of a text, and the value it comes to, or the values of the variables that it builds."""
     text = text.rstrip()
     if ";" not in text and "{" not in text and not text.lstrip().startswith("return") and not _ASSIGNS.match(text):
@@ -126,7 +127,7 @@ def _run(text: str, field: str) -> tuple[Machine, dict[str, Any]]:
     return machine, {"": value}
 
 
-def _loose(machine: Machine, body: tuple[tree.Statement, ...], scope: Scope, field: str) -> Any:
+def _loose(machine: Evaluator, body: tuple[tree.Statement, ...], scope: Scope, field: str) -> Any:
     """What the lines outside every function return; else the last expression, the object whose bits they assign, or the
     variable that they write last. By name where they build several.
     """
@@ -159,14 +160,14 @@ def _loose(machine: Machine, body: tuple[tree.Statement, ...], scope: Scope, fie
     return chosen.value if chosen is not None and (objects or not isinstance(chosen.value, Object)) else None
 
 
-def _is_end(machine: Machine, name: str, cell: Cell, written: list[str]) -> bool:
+def _is_end(machine: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:
     """Whether a variable has more than an address, and the text only writes it."""
     value = number(cell.value) if not isinstance(cell.value, Object | Term) else None
     whole = value is not None and value.type.bits == ULONG.bits and value.const >> 32 != 0
     return whole and len(re.findall(rf"\b{re.escape(name)}\b", machine.text)) == written.count(name)
 
 
-def _check_target(machine: Machine, statement: tree.Statement, scope: Scope, field: str) -> None:
+def _check_target(machine: Evaluator, statement: tree.Statement, scope: Scope, field: str) -> None:
     """Refuse an assignment to a member that is none, or that changes a variable without a value."""
     if not isinstance(statement, tree.Do) or not isinstance(statement.value, tree.Assign):
         return

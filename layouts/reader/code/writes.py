@@ -67,16 +67,16 @@ class Summaries:
     """The summaries of one text's statements, each made once."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[tree.Statement, Summary]] = {}
+        self.known: dict[int, tuple[tree.Statement | tree.Expression, Summary]] = {}
 
-    def of(self, one: tree.Statement) -> Summary:
+    def of(self, one: tree.Statement | tree.Expression) -> Summary:
         found = self.known.get(id(one))
         if found is None:
             found = self.known[id(one)] = one, summarize(one)
         return found[1]
 
 
-def summarize(one: tree.Statement) -> Summary:
+def summarize(one: tree.Statement | tree.Expression) -> Summary:
     """Return what a statement may do, from one walk over all that is in it."""
     names: set[str] = set()
     declared: set[str] = set()
