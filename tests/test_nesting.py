@@ -93,12 +93,12 @@ def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
         if len(text) > reader.LONGEST:
             continue
         for door in (reader.read, bench):
-            begun = time.perf_counter()
+            begun = time.process_time()
             try:
                 door(text)
             except LayoutError as error:
                 assert error.code == "too_deep", (depth, door)
-            assert time.perf_counter() - begun < SECONDS, (depth, door)
+            assert time.process_time() - begun < SECONDS, (depth, door)
 
 
 def test_nested_texts_are_answered_by_the_server() -> None:
