@@ -41,13 +41,19 @@ def read(text: str) -> tuple[Found, ...]:
     """The instruction that ptxas complains of, and what its message means; () for other messages and other texts."""
     if "ptxas" not in text and not re.search(r"\b(?:error|fatal|warning|Advisory)\b|'\.?\w", text):
         return ()
-    lines = [(line, means) for line in text.splitlines() if (means := _meaning(line))]
-    at = next((n for n, (line, _) in enumerate(lines) if _names_one(line)), None)
-    if at is None:
-        return ()
-    line = lines[at][0]
+    means: list[str] = []
+    for line in text.splitlines():
+        if meaning := _meaning(line):
+            means.append(meaning)  # a message may go on in the next line
+            if _names_one(line):
+                return _about(line, means)
+    return ()
+
+
+def _about(line: str, means: list[str]) -> tuple[Found, ...]:
+    """What a message is about that names an instruction, a shape or a feature in this line."""
     opcode, shape, feature = _opcode(line), _shape(line), _feature(line)
-    notices = list(dict.fromkeys(means for _, means in lines[: at + 1]))  # a message may go on in the next line
+    notices = list(dict.fromkeys(means))
     legal = _shapes(opcode)
     near = _nearest_shapes(shape, legal)
     if near is not None:

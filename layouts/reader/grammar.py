@@ -356,10 +356,9 @@ class Reader:
         elif parts.args:  # a member of what a call gives
             inner = parts.term(self.last)
             self.next()
-            items, named = [], []
+            parts.path, parts.angle, parts.args, parts.named = member, None, (inner,), []
             if self.word == "(":
-                items, named, _ = self.items(")")
-            parts.path, parts.angle, parts.args, parts.named = member, None, (inner, *items), named
+                self.add_call(parts)
         else:
             parts.path, parts.angle, parts.args = f"{parts.path}{joint}{member}", None, None
             self.next()
