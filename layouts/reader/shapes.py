@@ -10,13 +10,10 @@ from typing import Any
 
 from lanescope.cute import algebra, tuples
 from lanescope.cute import layout as cute
+from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import Term, Text
 
-_TUPLES = frozenset(
-    "Shape Stride tuple Coord Step Tile make_shape make_stride make_coord make_tuple make_step make_tile Tuple".split()
-)
-_WHOLE = frozenset(("_", "Underscore", "None", "X"))
 Nested = Any  # an int, the name of a symbol, or a tuple of Nested
 
 
@@ -27,7 +24,7 @@ def nested(text: Text, value: Any, deep: int = 0) -> Nested:
         return None
     if isinstance(value, tuple):
         items: tuple[Any, ...] = value
-    elif isinstance(value, Term) and value.name in _TUPLES:
+    elif isinstance(value, Term) and value.name in TUPLES:
         items = value.inside
     else:
         return text.spelled(value) if value is not None else None
@@ -100,15 +97,15 @@ def _rightmost(shape: Nested) -> Nested:
 
 
 _DIRECTIONS: Mapping[str, Callable[[Nested], Nested]] = {
-    **dict.fromkeys(("LayoutLeft", "GenColMajor"), compact),
-    **dict.fromkeys(("LayoutRight", "GenRowMajor"), _rightmost),
+    **dict.fromkeys(LEFT, compact),
+    **dict.fromkeys(RIGHT, _rightmost),
 }
 
 
 def layout(text: Text, value: Any) -> Laid | None:
     """Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)), a bare shape; None for any other."""
     value = text.meant(value)
-    if isinstance(value, Term) and value.name in ("Layout", "make_layout", "make_ordered_layout"):
+    if isinstance(value, Term) and value.name in LAYOUTS:
         given = [text.meant(one) for one in value.inside]
         if not given:
             return None
@@ -117,7 +114,7 @@ def layout(text: Text, value: Any) -> Laid | None:
         if value.name == "make_ordered_layout" and not _is_direction(stride):
             return Laid(shape, _ordered(shape, nested(text, stride)))
         return Laid(shape, _stride(text, shape, stride))
-    if isinstance(value, tuple | int) or (isinstance(value, Term) and value.name in _TUPLES):
+    if isinstance(value, tuple | int) or (isinstance(value, Term) and value.name in TUPLES):
         shape = nested(text, value)
         return Laid(shape, _stride(text, shape, None))
     return None
@@ -169,7 +166,7 @@ def composed(text: Text, parts: Sequence[Any]) -> Composed | None:
     where they are no swizzle and layout.
     """
     first, *middle, last = (text.meant(one) for one in parts)
-    if not isinstance(first, Term) or first.name not in ("Swizzle", "make_swizzle"):
+    if not isinstance(first, Term) or first.name not in SWIZZLES:
         return None
     inner = layout(text, last)
     if inner is None:
@@ -211,7 +208,7 @@ def covered(laid: Laid) -> int | None:
 def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
     """(CuTe Tile text, None where every mode is whole; the size of each mode: int, symbol or None for whole)."""
     value = text.meant(value)
-    if isinstance(value, Term) and value.name in _TUPLES:
+    if isinstance(value, Term) and value.name in TUPLES:
         items: tuple[Any, ...] = value.inside
     elif isinstance(value, tuple):
         items = value
@@ -221,7 +218,7 @@ def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
     sizes: list[Any] = []
     for one in items:
         one = text.meant(one)
-        if one is None or (isinstance(one, Term) and one.name in _WHOLE):
+        if one is None or (isinstance(one, Term) and one.name in UNDERSCORES):
             words.append("_")
             sizes.append(None)
             continue

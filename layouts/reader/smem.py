@@ -14,6 +14,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from lanescope.cute.words import LAYOUTS
 from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
 from lanescope.reader import shapes, terms
@@ -34,7 +35,7 @@ _NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
 _DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
 _MOST_MADE = 16
 _LONGEST_NAME = 80
-_LAYS = frozenset("Layout ComposedLayout composition make_layout make_ordered_layout".split())
+_LAYS = LAYOUTS | {"ComposedLayout", "composition"}
 _LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
 # what programs call a tile of A or B in shared memory, and what they call other things
 _OF_TILE = re.compile(
@@ -165,7 +166,7 @@ _ATOM_READERS: Mapping[str, Callable[[Text, Term], Atom | None]] = {
     "decltype": _declared,
     **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _of_kind),
     **dict.fromkeys(("composition", "ComposedLayout"), _composed),
-    **dict.fromkeys(("Layout", "make_layout", "make_ordered_layout"), _unswizzled),
+    **dict.fromkeys(LAYOUTS, _unswizzled),
 }
 
 
