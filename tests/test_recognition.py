@@ -691,3 +691,12 @@ def test_fields_that_a_text_does_not_assign_are_null() -> None:
     assert told.facts["word"] is None and told.title.endswith("SBO 128 B")
     declared = reading.read("GmmaDescriptor d; d.bitfield.stride_byte_offset_ = 8; d.bitfield.layout_type_ = 1;")
     assert declared.facts["word"] == "0x4000000800000000"
+
+
+def test_layouts_of_one_mode_and_open_types_are_read_without_an_error() -> None:
+    (line,) = reader.read("composition(Swizzle<3,4,3>{}, Layout<_64>{})").found
+    assert (line.facts["cute"], line.facts["modes"]) == ("Sw<3,4,3> o 64:1", 1)
+    (tiled,) = reader.read("tile_to_shape(composition<A,B>(), Shape<_8,_8>{})").found
+    assert tiled.facts["cute"] is None and "cute" in tiled.undetermined
+    (product,) = reader.read("warp.MmaF16BF16Op(ab_dtype=T, acc_dtype=U, shape_mnk=(16, 8, 16))").found
+    assert product.facts["ptx"] is None and len(product.facts["candidates"]) > 1

@@ -22,6 +22,7 @@ from lanescope.cute import algebra
 from lanescope.cute import layout as cute
 from lanescope.cute.layout import DEEPEST, LONGEST, MOST, CuteLayout
 from lanescope.cute.tuples import Nested, congruent, leaves, unlike
+from lanescope.cute.words import LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.reading import shown
 from lanescope.shared.swizzle import Swizzle
@@ -33,11 +34,6 @@ _TOKEN = re.compile(
 )
 _NAMED = re.compile(r"(?:.*(?:::|\.))?(\w+)\Z")
 _NUMBERS = {"Int", "C", "constant", "integral_constant", "Constant"}
-_TUPLES = {"Shape", "Stride", "Step", "Coord", "Tile", "tuple", "Tuple"} | {
-    f"make_{what}" for what in ("shape", "stride", "step", "coord", "tile", "tuple")
-}
-_UNDERSCORES = {"_", "Underscore", "X", "None"}
-_LEFT, _RIGHT = {"LayoutLeft", "GenColMajor"}, {"LayoutRight", "GenRowMajor"}
 _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 
 Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, or "left" and "right"
@@ -202,12 +198,12 @@ class Reader:
     def named(self, token: str) -> Value:
         """A name, and what stands between its brackets."""
         name = (_NAMED.match(token) or ["", token])[1]
-        if name in _UNDERSCORES:
+        if name in UNDERSCORES:
             return None
         if re.fullmatch(r"_\d+", name):
             return self.number(name)
-        if name in _LEFT | _RIGHT:
-            return "left" if name in _LEFT else "right"
+        if name in LEFT | RIGHT:
+            return "left" if name in LEFT else "right"
         if name in ("Sw", "Swizzle", "S") and self.next == "<":
             self.take("<")
             return self.swizzle()
@@ -227,7 +223,7 @@ class Reader:
             if len(numbers) != 1:
                 raise self.bad(f"has '{name}' without a number")
             return numbers[0]
-        if name in _TUPLES:
+        if name in TUPLES:
             return tuple(values)
         if name in ("Layout", "make_layout", "make_ordered_layout", "ComposedLayout", "composition"):
             return self.made(name, values, words)

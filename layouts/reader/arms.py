@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from lanescope.reader import atoms, terms
 from lanescope.reader.found import Found
@@ -51,12 +52,17 @@ def _arms(home: Text, term: Term, before: str, deep: int = 0) -> Iterator[str]:
         meant = home.meant(value)
         if isinstance(meant, Term) and meant.name in ("conditional_t", "conditional"):
             yield from _arms(home, meant, f"{where} and ", deep + 1)
-            continue
-        atom = atoms.atom(home, value)
-        ptx = [one.ptx for one in atom.found] if atom else []
-        said = f": {ptx[0]}" if len(ptx) == 1 else f": {len(ptx)} instructions" if ptx else ""
-        called = atom.name if atom and ptx and atom.name not in name else ""
-        yield f"If {where}, {name}{f' = {called}' if called else ''}{said}."
+        else:
+            yield f"If {where}, {name}{_instruction_of(home, value, name)}."
+
+
+def _instruction_of(home: Text, value: Any, name: str) -> str:
+    """Return what stands behind an arm: the atom that its name means, and its instruction; "" for any other type."""
+    atom = atoms.atom(home, value)
+    if atom is None or not atom.found:
+        return ""
+    called = f" = {atom.name}" if atom.name and atom.name not in name else ""
+    return f"{called}: {atom.found[0].ptx if len(atom.found) == 1 else f'{len(atom.found)} instructions'}"
 
 
 def _split(text: str) -> list[str]:

@@ -41,26 +41,52 @@ def read(text: str) -> tuple[Found, ...]:
     """The instruction that ptxas complains of, and what its message means; () for other messages and other texts."""
     if "ptxas" not in text and not re.search(r"\b(?:error|fatal|warning|Advisory)\b|'\.?\w", text):
         return ()
-    lines = [(line, means) for line in text.splitlines() if (means := _meaning(line))]
-    at = next((n for n, (line, _) in enumerate(lines) if _names_one(line)), None)
-    if at is None:
-        return ()
-    line = lines[at][0]
-    named, shape, feature = _OPCODE.search(line), _SHAPE.search(line), _feature(line)
-    opcode = named["name"].lower() if named else ""
-    if named and named["sparse"]:
-        opcode += ".sp"
-    notices = list(dict.fromkeys(means for _, means in lines[: at + 1]))  # a message may go on in the next line
-    near = [""]
-    legal = [one for one in dict.fromkeys(i.shape for i in catalog.instructions() if _is_of(opcode, i.ptx)) if one]
-    if shape and shape[0] not in legal and sizes_of(shape[0]):
-        near = sorted(legal, key=lambda one: _distance(one, shape[0]))[:_NEAREST]
-        notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape[0]}. Nearest: {', '.join(near)}.")
-    if (target := _TARGET.search(line)) and (said := _targets(target[1], opcode, feature, line)):
+    means: list[str] = []
+    for line in text.splitlines():
+        if meaning := _meaning(line):
+            means.append(meaning)  # a message may go on in the next line
+            if _names_one(line):
+                return _about(line, means)
+    return ()
+
+
+def _about(line: str, means: list[str]) -> tuple[Found, ...]:
+    """What a message is about that names an instruction, a shape or a feature in this line."""
+    opcode, shape, feature = _opcode(line), _shape(line), _feature(line)
+    notices = list(dict.fromkeys(means))
+    legal = _shapes(opcode)
+    near = _nearest_shapes(shape, legal)
+    if near is not None:
+        notices.append(f"No {opcode or 'matrix instruction'} has the shape {shape}. Nearest: {', '.join(near)}.")
+    if said := _targets(opcode, feature, line):
         notices.append(said)
-    about = opcode or (shape[0] if shape else feature)
-    name = about if opcode or feature or about in legal else near[0]
+    about = opcode or shape or feature
+    name = about if opcode or feature or shape in legal else next(iter(near or ()), "")
     return (Found("topic", f"ptxas about {about}", {"topic": "ptxas", "name": name}, tuple(notices)),)
+
+
+def _shape(line: str) -> str:
+    """Return the first shape that a message names, "" where it names none."""
+    match = _SHAPE.search(line)
+    return match[0] if match else ""
+
+
+def _shapes(opcode: str) -> list[str]:
+    """Return the shapes of an opcode's instructions; of all instructions for the opcode ""."""
+    return [one for one in dict.fromkeys(i.shape for i in catalog.instructions() if _is_of(opcode, i.ptx)) if one]
+
+
+def _nearest_shapes(shape: str, legal: list[str]) -> list[str] | None:
+    """Return the legal shapes nearest to one that is not legal; None where the shape is legal, or no shape."""
+    if not shape or shape in legal or not sizes_of(shape):
+        return None
+    return sorted(legal, key=lambda one: _distance(one, shape))[:_NEAREST]
+
+
+def _opcode(line: str) -> str:
+    """Return the opcode that a message names, "" where it names none."""
+    named = _OPCODE.search(line)
+    return named["name"].lower() + (".sp" if named["sparse"] else "") if named else ""
 
 
 def _meaning(line: str) -> str:
@@ -78,34 +104,49 @@ def _feature(line: str) -> str:
     return word if word in catalog.qualifiers() and ("::" in word or "_" in word) and word not in STATE_SPACES else ""
 
 
-def _targets(target: str, opcode: str, feature: str, line: str) -> str:
-    """The targets for which ptxas makes code of what a message names; "" where its forms have none in common."""
+def _targets(opcode: str, feature: str, line: str) -> str:
+    """The targets for which ptxas makes code of what a message names; "" where it names no target, and where its forms
+    have none in common.
+    """
+    target = _TARGET.search(line)
+    if target is None:
+        return ""
     words = line.replace("_", " ")
     scaled = "block scale" in words
+    common, some = _targets_of(opcode, feature, scaled)
+    if not common or not all(common.values()) or (" with " in words and not scaled and common != some):
+        return ""
+    lacks = _lacking_suffix(target[1], common, some)
+    if opcode and opcode not in common:
+        return lacks  # its beginning alone is known, as of tcgen05.alloc
+    kind = f" with .{feature}" if feature else " with block scale" if scaled else ""
+    listed = []
+    for name, every in common.items():
+        more = some[name] - every
+        listed.append(f"{name}{kind} for {_ordered(every)}" + (f", some forms for {_ordered(more)}" if more else ""))
+    return f"{lacks} Of the targets tried, {catalog.assembler_release()} takes {'; '.join(listed)}.".strip()
+
+
+def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """By opcode: the targets that take every form which a message may mean, and those that take some."""
     common: dict[str, set[str]] = {}
     some: dict[str, set[str]] = {}
     for i in catalog.instructions():
-        named = (not opcode or _is_of(opcode, i.ptx)) and (not feature or feature in i.ptx.split("."))
+        named = _is_of(opcode, i.ptx) and (not feature or feature in i.ptx.split("."))
         if named and (i.family.scale_blocks or not scaled):
             name, targets = i.syntax.opcode.partition(".sp")[0], set(catalog.assembled(i).targets)
             common[name] = common.get(name, targets) & targets
             some[name] = some.get(name, targets) | targets
-    if not common or not all(common.values()) or (" with " in words and not scaled and common != some):
-        return ""
-    said = ""
+    return common, some
+
+
+def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
+    """Say that a target needs its suffix `a`, where that target takes all and the one without takes none."""
     whole = f"{target}a"
-    if any(whole in each for each in common.values()) and not any(target in each for each in some.values()):
-        family = f" (or {target}f, where PTX lists it, from PTX 8.8 on)" if int(target[3:]) >= 100 else ""
-        said = f"{target} lacks what is specific to an architecture: compile for {whole}{family}."
-    if opcode and opcode not in common:
-        return said  # its beginning alone is known, as of tcgen05.alloc
-    kind = f" with .{feature}" if feature else " with block scale" if scaled else ""
-    listed = [
-        f"{name}{kind} for {_ordered(each)}"
-        + (f", some forms for {_ordered(more)}" if (more := some[name] - each) else "")
-        for name, each in common.items()
-    ]
-    return f"{said} Of the targets tried, {catalog.assembler_release()} takes {'; '.join(listed)}.".strip()
+    if not any(whole in each for each in common.values()) or any(target in each for each in some.values()):
+        return ""
+    family = f" (or {target}f, where PTX lists it, from PTX 8.8 on)" if int(target[3:]) >= 100 else ""
+    return f"{target} lacks what is specific to an architecture: compile for {whole}{family}."
 
 
 def _ordered(targets: set[str]) -> str:

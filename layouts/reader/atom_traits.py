@@ -94,12 +94,8 @@ def _specialised(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> Iterator[str]:
-    shape = _SHAPE.search(body)
-    known = _instruction(atom)
-    sizes = [int(size) for size in shape.groups()] if shape else [known.sizes.get(n, 0) for n in "mnk"] if known else []
-    name = letter.lower()
-    tile = (sizes[_TILES[name][0]], sizes[_TILES[name][1]]) if sizes and all(sizes) else None
-    if said := missing(layout, tile):
+    known, name = _instruction(atom), letter.lower()
+    if said := missing(layout, _tile(body, known, name)):
         yield f"{letter}Layout {said}"
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
@@ -110,6 +106,16 @@ def _of_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) -> It
         return
     if not np.array_equal(theirs, mine):
         yield f"{letter}Layout is not that of {atom.split('<')[0]}, which is {own}."
+
+
+def _tile(body: str, known: Instruction | None, name: str) -> tuple[int, int] | None:
+    """The sizes of an operand's tile, by Shape_MNK or else by the instruction; None where neither is there."""
+    if shape := _SHAPE.search(body):
+        sizes = [int(size) for size in shape.groups()]
+    else:
+        sizes = [known.sizes.get(dim, 0) for dim in "mnk"] if known else []
+    rows, cols = _TILES[name]
+    return (sizes[rows], sizes[cols]) if sizes and all(sizes) else None
 
 
 def _instruction(atom: str) -> Instruction | None:

@@ -6,7 +6,7 @@ CUTLASS 4.7: cute/arch/mma_sm90.hpp (op selectors), python/CuTeDSL/cutlass/cute/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from lanescope.reader.umma import Spelled
 
 _CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "make_mma_atom", "MMAAtom"))
 _SELECTED = (256, 192, 128, 96, 64, 32, 16, 8)  # N that the selectors choose from, without the extended shapes
+_DEEPEST = 8  # atoms in one another
 _K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)(?:MN|M|N)$")
 _SCALED = {
     "MmaMXF8Op": "kind::mxf8f6f4",
@@ -60,10 +61,15 @@ class Atom:
         return name.replace("_SS", "_RS") if self.from_registers and "_SS" in name else self.found[0].ptx
 
     @property
+    def known(self) -> bool:
+        """Whether the text says which instructions it is."""
+        return bool(self.found or (self.umma and self.umma.atom))
+
+    @property
     def threads(self) -> int | None:
         if self.umma:
             return self.umma.atom.ctas if self.umma.atom else None
-        scopes = {8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else i.family.scope.threads for i in self.found}
+        scopes = {threads_of(i) for i in self.found}
         return scopes.pop() if len(scopes) == 1 else None
 
     @property
@@ -72,6 +78,11 @@ class Atom:
             return list(self.umma.atom.shape) if self.umma.atom else None
         shapes = {tuple(i.sizes[dim] for dim in "mnk") for i in self.found if i.family.multiplies}
         return list(shapes.pop()) if len(shapes) == 1 else None
+
+
+def threads_of(i: Instruction) -> int:
+    """How many threads an instruction's atom has: the quad pairs of mma.m8n8k4 are 8."""
+    return 8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else i.family.scope.threads
 
 
 def dtype_of(text: Text, value: Any) -> str:
@@ -94,23 +105,30 @@ def majors_of(values: Iterable[Any]) -> dict[str, str]:
 def atom(text: Text, value: Any, deep: int = 0) -> Atom | None:
     """The atom that a value names, builds or selects; None where it is unknown."""
     value = text.meant(value)
-    if not isinstance(value, Term) or deep > 8:
+    if not isinstance(value, Term) or deep > _DEEPEST:
         return None
     if value.name in _CONTAINERS:
-        inside = [*(value.angle or ()), *(value.args or ())]
-        return atom(text, inside[0], deep + 1) if inside else None
-    if value.name in ("conditional_t", "conditional") and value.angle and len(value.angle) == 3:
-        both = [one for one in (atom(text, branch, deep + 1) for branch in value.angle[1:]) if one]
-        return _either(both) if both else None
+        return atom(text, next(iter(value.inside), None), deep + 1)
+    if value.name in ("conditional_t", "conditional") and len(value.angle or ()) == 3:
+        return _either(text, (value.angle or ())[1:], deep)
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
-        chosen = selected(text, value)
-        return chosen if chosen and any(dtype_of(text, one) for one in value.angle[:2]) else None
+        return _selected_by_types(text, value)
     if value.name == "make_trivial_tiled_mma":
         return _trivial(text, value)
     if value.name.endswith("Op") and value.args is not None:
         return operation(text, value)
-    if value.args and isinstance(value.args[0], Term) and not value.angle:  # a call around it
-        return atom(text, value.args[0], deep + 1) if value.name in ("get", "declval") else None
+    if inner := _called_on(value):
+        return atom(text, inner, deep + 1) if value.name in ("get", "declval") else None
+    return _named(text, value)
+
+
+def _called_on(value: Term) -> Term | None:
+    """The term that a call is around."""
+    return value.args[0] if value.args and isinstance(value.args[0], Term) and not value.angle else None
+
+
+def _named(text: Text, value: Term) -> Atom | None:
+    """SM80_16x8x16_F32F16F16F32_TN, SM90_64x128x16_F32F16F16_SS<…>, SM100_MMA_F16BF16_SS<…>"""
     words = text.text[value.span[0] : value.span[1]]
     if re.search(r"SM1[01]\d\w*_MMA|SM103_MXF4|UMMA", words):
         return _umma(text, value, words)
@@ -134,16 +152,21 @@ def _umma(text: Text, value: Term, words: str) -> Atom:
     return Atom((), said, majors, True, umma=spelled)
 
 
-def _either(both: list[Atom]) -> Atom:
-    found = tuple(dict.fromkeys(i for one in both for i in one.found))
-    return Atom(found, both[0].name, both[0].majors if len(both) == 1 else {}, all(one.tensor_memory for one in both))
+def _either(text: Text, branches: Sequence[Any], deep: int) -> Atom | None:
+    """The atom that one of several types is; None where none of them is known."""
+    known = [one for branch in branches if (one := atom(text, branch, deep + 1))]
+    if not known:
+        return None
+    found = tuple(dict.fromkeys(i for one in known for i in one.found))
+    majors = known[0].majors if len(known) == 1 else {}
+    return Atom(found, known[0].name, majors, all(one.tensor_memory for one in known))
 
 
 def _tile_n(text: Text, value: Term) -> int | None:
     """N of the tile that a selector is given."""
     angle = value.angle or ()
     shape = text.meant(angle[3]) if len(angle) > 3 else None
-    sizes = [text.number(one) for one in (*(shape.angle or ()), *(shape.args or ()))] if isinstance(shape, Term) else []
+    sizes = [text.number(one) for one in shape.inside] if isinstance(shape, Term) else []
     return sizes[1] if len(sizes) > 1 else None
 
 
@@ -159,9 +182,14 @@ def opened(text: Text, value: Term) -> tuple[str, ...]:
     out = [text.words(one) for one in angle[:3] if not dtype_of(text, one)]
     if len(angle) > 3 and _tile_n(text, value) is None:
         shape = angle[3]
-        sizes = (*(shape.angle or ()), *(shape.args or ())) if isinstance(shape, Term) else ()
+        sizes = shape.inside if isinstance(shape, Term) else ()
         out.append(text.words(sizes[1] if len(sizes) > 1 else shape))
     return tuple(dict.fromkeys(out))
+
+
+def _selected_by_types(text: Text, value: Term) -> Atom | None:
+    """What a selector chooses; None where the text leaves both types of A and B open."""
+    return selected(text, value) if any(dtype_of(text, one) for one in (value.angle or ())[:2]) else None
 
 
 def selected(text: Text, value: Term) -> Atom | None:
@@ -269,43 +297,54 @@ def operation(text: Text, value: Term) -> Atom | None:
         return _moved(text, value)
     if "tcgen05" in value.path:
         return _umma(text, value, text.text[value.span[0] : value.span[1]])
-    args = [text.meant(one) for one in value.args or ()] + [text.meant(one) for _, one in value.named]
-    kinds: list[str] = []
-    shape: list[int | None] = []
-    for one in args:
-        if isinstance(one, tuple) and not shape:
-            shape = [text.number(each) for each in one]
-        elif not shape and (kind := dtype_of(text, one)):
-            kinds.append(kind)
-    given = value.given
-    warpgroup = "warpgroup" in value.path or (bool(shape) and shape[0] == 64)
-    if warpgroup is False and "warp" not in value.path and not shape:
+    args = [text.meant(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
+    kinds, shape = _types_and_shape(text, args)
+    warpgroup = "warpgroup" in value.path or shape[:1] == [64]
+    if not warpgroup and "warp" not in value.path and not shape:
         return None
+    types = _operand_types(value, kinds)
+    if scaled := _SCALED.get(value.name):
+        found = _scaled_products(scaled, types["a"], types["b"])
+    else:
+        sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
+        found = products(types, sizes, warpgroup)
+    registers = any(isinstance(one, Term) and one.name == "RMEM" for one in args)
+    return Atom(tuple(found), value.path, majors_of(args), from_registers=registers) if found else None
+
+
+def _types_and_shape(text: Text, args: list[Any]) -> tuple[list[str], list[int | None]]:
+    """The types that stand before an operation's shape, and the shape; None for a size that is open."""
+    kinds: list[str] = []
+    for one in args:
+        if isinstance(one, tuple) and one:
+            return kinds, [text.number(each) for each in one]
+        if kind := dtype_of(text, one):
+            kinds.append(kind)
+    return kinds, []
+
+
+def _operand_types(value: Term, kinds: list[str]) -> dict[str, str]:
+    """The types of A, B and D that an operation is given, "" for one that is open."""
     if "TF32" in value.name and len(kinds) < 2:
         kinds = ["tf32", "f32"]
-    if "ab_dtype" in given or len(kinds) == 2:
-        a = b = kinds[0]
-    elif len(kinds) > 2 and value.name not in _ONE_TYPE:
-        a, b = kinds[:2]
-    else:
-        a = b = kinds[0] if kinds else ""
+    a = b = kinds[0] if kinds else ""
+    if len(kinds) > 2 and value.name not in _ONE_TYPE and "ab_dtype" not in value.given:
+        b = kinds[1]
     d = kinds[-1] if len(kinds) > 1 else "s32" if "I8" in value.name else ""
-    sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
-    if scaled := _SCALED.get(value.name):
-        found = [
-            i
-            for i in catalog.instructions()
-            if i.family.scale_blocks
-            and scaled in i.modifiers
-            and not i.family.sparsity
-            and (not a or i.types["a"] == a)
-            and (not b or i.types["b"] == b)
-        ]
-    else:
-        found = products({"a": a, "b": b, "d": d}, sizes, warpgroup)
-    majors = majors_of(args)
-    registers = any(isinstance(one, Term) and one.name == "RMEM" for one in args)
-    return Atom(tuple(found), value.path, majors, from_registers=registers) if found else None
+    return {"a": a, "b": b, "d": d}
+
+
+def _scaled_products(kind: str, a: str, b: str) -> list[Instruction]:
+    """The dense products with scale factors of a kind; the types are open where they are ""."""
+    return [
+        i
+        for i in catalog.instructions()
+        if i.family.scale_blocks
+        and kind in i.modifiers
+        and not i.family.sparsity
+        and (not a or i.types["a"] == a)
+        and (not b or i.types["b"] == b)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,44 +392,62 @@ def _moved(text: Text, value: Term) -> Atom | None:
     row = _MOVES.get(value.name)
     if row is None:
         return None
-    args, note = [text.meant(one) for one in value.args or ()], row.note
-    flags = {"True": True, "False": False}
-    alone = (len(args) == 1 and isinstance(args[0], int) and not value.named) or (
-        not args and [name for name, _ in value.named] == ["num_matrices"]
-    )
-    older = row.older and alone
+    args = [text.meant(one) for one in value.args or ()]
+    older = row.older and _has_count_alone(value, args)
     names = ("num_matrices",) if older else ("transpose", "num_matrices", "unpack_bits")
     given = {**dict(zip(names, args, strict=False)), **{name: text.meant(one) for name, one in value.named}}
     turned = True if older else given.get("transpose", False)
     if isinstance(turned, Term):
-        turned = flags.get(turned.name, turned)
+        turned = {"True": True, "False": False}.get(turned.name, turned)
+    count = text.number(given.get("num_matrices", 1))
+    unpack = text.number(given.get("unpack_bits"))
+    if why := _move_fault(row, turned, count, unpack):
+        raise _refused_move(value.name, row, why)
+    verb = Verb.LOAD if value.name.startswith("Ld") else Verb.STORE
+    found = _move_instructions(row, verb, turned if isinstance(turned, bool) else None, count, unpack)
+    return Atom(tuple(found), value.path, {}, note=_OLDER if older else row.note) if found else None
+
+
+_OLDER = "Written as before CUTLASS 4.4, with num_matrices alone; since then transpose=True comes first."
+
+
+def _has_count_alone(value: Term, args: list[Any]) -> bool:
+    """Whether an operation is given num_matrices and nothing else."""
+    if args:
+        return len(args) == 1 and isinstance(args[0], int) and not value.named
+    return [name for name, _ in value.named] == ["num_matrices"]
+
+
+def _move_fault(row: _Move, turned: Any, count: int | None, unpack: int | None) -> str:
+    """Say which argument no release takes; "" where all may be right."""
     if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
-        raise _refused_move(value.name, row, f"transpose is {turned}; it must be {row.turned}")
+        return f"transpose is {turned}; it must be {row.turned}"
     if not isinstance(turned, bool) and isinstance(turned, int):
-        raise _refused_move(value.name, row, f"transpose is {turned}, which is no bool")
-    count = text.number(given["num_matrices"]) if "num_matrices" in given else 1
+        return f"transpose is {turned}, which is no bool"
     if count is not None and count not in row.counts:
-        raise _refused_move(value.name, row, f"num_matrices is {count}")
-    unpack = text.number(given["unpack_bits"]) if "unpack_bits" in given else None
+        return f"num_matrices is {count}"
     if unpack is not None and unpack not in row.unpacks:
-        raise _refused_move(value.name, row, f"unpack_bits is {unpack}")
-    if older:
-        note = "Written as before CUTLASS 4.4, with num_matrices alone; since then transpose=True comes first."
+        return f"unpack_bits is {unpack}"
+    return ""
+
+
+def _move_instructions(
+    row: _Move, verb: Verb, turned: bool | None, count: int | None, unpack: int | None
+) -> list[Instruction]:
+    """The instructions of an operation; None for an argument that is open."""
     whole = row.shape == "m8n16" and unpack is None  # eight rows of 16 bytes
     shape, bits = ("m8n8", 16) if whole else (row.shape, row.bits)
-    verb = Verb.LOAD if value.name.startswith("Ld") else Verb.STORE
-    found = [
+    return [
         i
         for i in catalog.instructions()
         if i.family.verb is verb
         and i.family.memory is Place.ROWS
         and i.shape == shape
         and (count is None or i.counts.get("x", 1) == count // row.each)
-        and (not isinstance(turned, bool) or ("trans" in i.modifiers) == turned)
+        and (turned is None or ("trans" in i.modifiers) == turned)
         and next(iter(i.operands.values())).container_bits == bits
         and (f"b{unpack}x16" in i.family.unpacks if unpack is not None else not i.family.unpacks)
     ]
-    return Atom(tuple(found), value.path, {}, note=note) if found else None
 
 
 def moves(name: str) -> list[Atom]:

@@ -148,28 +148,40 @@ class _Above:
         return min(self.cut[0], key=lambda cell: abs(cell.start() + cell.end() - middle))[0].strip()
 
 
-def _of_line(line: str, start: int, found: list[re.Match[str]], above: _Above) -> Iterator[Labelled]:
-    statement = line.rstrip().endswith(";") and re.search(r"[A-Za-z_]", line[: found[0].start()])
-    code = _CODE.search(line) is not None or bool(statement)
-    left = _LEFT.search(line[max(0, found[0].start() - _NEAR) : found[0].start()])
-    several = re.split(r"[ \t]?[,/][ \t]?", left["names"]) if left else []
-    label, last = "", 0
-    for place, match in enumerate(found):
-        gap = line[max(last, match.start() - _NEAR) : match.start()]
+class _Line:
+    """A line with words, and where the label of each of them is found."""
+
+    def __init__(self, text: str, words: list[re.Match[str]], above: _Above) -> None:
+        self.text, self.words, self.above = text, words, above
+        first = words[0].start()
+        statement = text.rstrip().endswith(";") and re.search(r"[A-Za-z_]", text[:first])
+        self.code = _CODE.search(text) is not None or bool(statement)
+        left = _LEFT.search(text[max(0, first - _NEAR) : first])
+        self.several = re.split(r"[ \t]?[,/][ \t]?", left["names"]) if left else []  # desc_a, desc_b: 0x… 0x…
+
+    def label(self, place: int, last: str) -> str:
+        """Return the label of a word by its place in the line; last: that of the word before it."""
+        word = self.words[place]
+        past = self.words[place - 1].end() if place else 0
+        gap = self.text[max(past, word.start() - _NEAR) : word.start()]
         before = _BEFORE.search(gap)
-        if len(several) == len(found) > 1:
-            label = several[place]
-        elif before and (before["joint"].strip() or means_descriptor(before["label"])):
-            label = before["label"].strip()
-        elif not code and not several and above.cut:
-            label = above.over(line, match)
-        elif place and _SAME.fullmatch(gap):
-            pass  # one more of the same label
-        else:
-            label = above.label if not place and not code else ""
-        last = match.end()
+        if len(self.several) == len(self.words) > 1:
+            return self.several[place]
+        if before and (before["joint"].strip() or means_descriptor(before["label"])):
+            return before["label"].strip()
+        if not self.code and not self.several and self.above.cut:
+            return self.above.over(self.text, word)
+        if place and _SAME.fullmatch(gap):
+            return last
+        return self.above.label if not place and not self.code else ""
+
+
+def _of_line(text: str, start: int, words: list[re.Match[str]], above: _Above) -> Iterator[Labelled]:
+    line, label = _Line(text, words, above), ""
+    for place, match in enumerate(words):
+        label = line.label(place, label)
         named = _DESC.search(label) is not None
-        if not code or named:
+        if not line.code or named:
             yield Labelled(label, value_of(match[0]), (start + match.start(), start + match.end()), named)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
@@ -75,6 +76,26 @@ def read(text: str) -> tuple[Found, ...]:
     """The instructions that a text names in a compiler's words. LayoutError where one of them does not exist and none
     does.
     """
+    found, open_, wrong = _instructions(text)
+    if open_:
+        return instruction([*found, *open_], "A compiler's operation")
+    if not found:
+        if wrong:
+            ptx.instruction(wrong)
+        return ()
+    names = list(dict.fromkeys(one.ptx for one in found))
+    facts = {"ptx": names[0], "candidates": [], "operand": None, "all": [one.ptx for one in found][:_MOST]}
+    title = names[0] if len(names) == 1 else f"{len(names)} instructions"
+    if wrong:
+        try:
+            ptx.instruction(wrong)
+        except LayoutError as error:
+            return (Found("instruction", title, facts, (error.message,)),)
+    return (Found("instruction", title, facts, sure=len(names) == 1),)
+
+
+def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]:
+    """(instructions that are named, those that one name leaves open, the first spelling of none)."""
     found: list[Instruction] = []
     open_: list[Instruction] = []
     wrong = ""
@@ -88,21 +109,7 @@ def read(text: str) -> tuple[Found, ...]:
             wrong = wrong or next(iter(spelled), "")
         if len(found) >= _MOST:
             break
-    if not found and not open_:
-        if wrong:
-            ptx.instruction(wrong)
-        return ()
-    if open_:
-        return instruction([*found, *open_], "A compiler's operation")
-    names = list(dict.fromkeys(one.ptx for one in found))
-    facts = {"ptx": names[0], "candidates": [], "operand": None, "all": [one.ptx for one in found][:_MOST]}
-    title = names[0] if len(names) == 1 else f"{len(names)} instructions"
-    if wrong:
-        try:
-            ptx.instruction(wrong)
-        except LayoutError as error:
-            return (Found("instruction", title, facts, (error.message,)),)
-    return (Found("instruction", title, facts, sure=len(names) == 1),)
+    return found, open_, wrong
 
 
 def _spellings(text: str) -> Iterator[list[str]]:
@@ -193,40 +200,55 @@ def _element(text: str) -> str:
     return _NAMES[found[-1]] if found else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product of a warp as MLIR writes it: the shape and the layouts as PTX has them, the types of A, B and D."""
+
+    shape: str
+    layouts: str
+    types: tuple[str, ...]
+
+
 def _operation(op: str, rest: str) -> list[str]:
-    if op.endswith("ldmatrix") or op.endswith("stmatrix"):
+    if op.endswith(("ldmatrix", "stmatrix")):
         return _moved(op, rest)
     if op.startswith("nvvm.wgmma"):
         return _wgmma(rest)
     if op == "nvgpu.warpgroup.mma":
         return _warpgroup(rest)
-    kind = "mma.sp" if ".sp." in op else "mma"
-    kinds = [kind, "mma.sp::ordered_metadata"] if kind == "mma.sp" else [kind]
-    if op.startswith(("nvgpu", "gpu")):
-        sizes = re.search(r"mmaShape ?= ?\[ ?(\d+), ?(\d+), ?(\d+) ?\]", rest)
-        types = re.search(r": ?\(([^()]*)\)", rest)
-        if not sizes or not types:
-            return []
-        each = [_element(one) for one in re.findall(r"vector<[^>]*>", types[1])][:3]
-        shape = "m{}n{}k{}".format(*sizes.groups())
-        layouts = "row.col"
-    else:
-        shape = _shape(rest)
-        given = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
-        lays = dict(re.findall(r"layout([AB]) ?= ?#nvvm\.mma_layout<(row|col)>", rest))
-        layouts = f"{lays.get('A', 'row')}.{lays.get('B', 'col')}"
-        said = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
-        parts = re.findall(r"vector<[^>]*>|[\w.]+", given[1]) if given else []
-        if not shape or len(parts) != 3:
-            return []
-        each = [said.get("A") or _element(parts[0]), said.get("B") or _element(parts[1]), _element(parts[2])]
-    if len(each) != 3 or not all(each):
+    product = _product_of_nvgpu(rest) if op.startswith(("nvgpu", "gpu")) else _product_of_nvvm(rest)
+    if product is None or len(product.types) != 3 or not all(product.types):
         return []
-    a, b, c = ("tf32" if one == "f32" and n < 2 else one for n, one in enumerate(each))
+    a, b, c = product.types
+    a, b = ("tf32" if one == "f32" else one for one in (a, b))
     more = ".satfinite" if re.search(r"mma_int_overflow<satfinite>", rest) else ""
     bits = re.search(r"mma_b1op<(and|xor)_popc>", rest)
     tail = f".{bits[1]}.popc" if bits else ""
-    return [f"{one}.sync.aligned.{shape}.{layouts}{more}.{c}.{a}.{b}.{c}{tail}" for one in kinds]
+    opcodes = ("mma.sp", "mma.sp::ordered_metadata") if ".sp." in op else ("mma",)
+    return [f"{one}.sync.aligned.{product.shape}.{product.layouts}{more}.{c}.{a}.{b}.{c}{tail}" for one in opcodes]
+
+
+def _product_of_nvgpu(rest: str) -> _Product | None:
+    """nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)"""
+    sizes = re.search(r"mmaShape ?= ?\[ ?(\d+), ?(\d+), ?(\d+) ?\]", rest)
+    types = re.search(r": ?\(([^()]*)\)", rest)
+    if not sizes or not types:
+        return None
+    vectors = re.findall(r"vector<[^>]*>", types[1])[:3]
+    return _Product("m{}n{}k{}".format(*sizes.groups()), "row.col", tuple(_element(one) for one in vectors))
+
+
+def _product_of_nvvm(rest: str) -> _Product | None:
+    """nvvm.mma.sync A[…] B[…] C[…] {layoutA = …, shape = #nvvm.shape<…>} : (vector<2xf16>, …) -> …"""
+    shape = _shape(rest)
+    given = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
+    parts = re.findall(r"vector<[^>]*>|[\w.]+", given[1]) if given else []
+    if not shape or len(parts) != 3:
+        return None
+    lays = dict(re.findall(r"layout([AB]) ?= ?#nvvm\.mma_layout<(row|col)>", rest))
+    said = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
+    types = said.get("A") or _element(parts[0]), said.get("B") or _element(parts[1]), _element(parts[2])
+    return _Product(shape, f"{lays.get('A', 'row')}.{lays.get('B', 'col')}", types)
 
 
 def _moved(op: str, rest: str) -> list[str]:

@@ -7,6 +7,7 @@ atom has D, A and B. Behind stand A's and B's layouts, T for row and N for col.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -30,6 +31,8 @@ _COPY = re.compile(
 _MAJOR = r"(?:\w+::){0,4}Major::(K|MN)\b"
 _MAJORS = re.compile(rf"\d_(?:SS|RS)\w*\s*<\s*{_MAJOR}\s*,\s*{_MAJOR}")
 _OPCODES = {"LDSM": "ldmatrix", "STSM": "stmatrix", "MOVM": "movmatrix"}
+_WORDS = {"SATURATE": "satfinite", "XORPOPC": "xor", "ANDPOPC": "and"}
+_SUMS = {"float": "f32", "half_t": "f16"}
 _LAYOUTS = {"T": "row", "N": "col"}
 _TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # read as tcgen05
 _MOST = 64  # atoms of one text
@@ -85,62 +88,81 @@ def read(text: str) -> tuple[Found, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """What an atom's name and its template arguments say of a product. types: D, A, B and C, or the first of them;
+    spelled: whether they stand in the name; words: satfinite, xor, and; scales: types of scale factors; vector: how
+    many elements share a factor, 0 where that is open.
+    """
+
+    types: list[str]
+    spelled: bool
+    layouts: tuple[str, ...]
+    words: set[str]
+    sparse: bool
+    scaled: bool
+    scales: list[str]
+    vector: int
+
+    def fits(self, i: Instruction) -> bool:
+        return self.has_types(i) and self.has_words(i) and self.has_scales(i)
+
+    def has_types(self, i: Instruction) -> bool:
+        own = [i.types[name] for name in "dabc" if name in i.types]
+        if self.types and own[: len(self.types)] != self.types:
+            return False
+        if i.syntax.layouts and self.layouts and i.syntax.layouts != self.layouts:
+            return False
+        kinds = {word for word in i.modifiers if word.startswith("kind::")}
+        if self.spelled:
+            return not kinds
+        return bool(i.family.scale_blocks) or "kind::f8f6f4" in kinds
+
+    def has_words(self, i: Instruction) -> bool:
+        own, logic = set(i.modifiers), {"xor", "and"}
+        if ("satfinite" in own) != ("satfinite" in self.words) or own & {"rn", "rz", "rm", "rp"}:
+            return False
+        if bool(i.family.sparsity) != self.sparse:
+            return False
+        return not (own & logic and self.words & logic and not own & self.words)
+
+    def has_scales(self, i: Instruction) -> bool:
+        blocks = i.family.scale_blocks
+        if bool(blocks) != self.scaled or (self.scales and i.types.get("s") not in self.scales):
+            return False
+        return not (self.vector and blocks and i.sizes["k"] // blocks != self.vector)
+
+
 def _product(match: re.Match[str]) -> list[Instruction]:
     """The products with an atom's shape, types, layouts and modifiers."""
-    text, ending = match[0], match["ending"].split("_")
+    name = _parse_name(match)
+    found = [i for i in catalog.products(*(int(match[dim]) for dim in "mnk")) if name.fits(i)]
+    full = [i for i in found if any(word.startswith("scale_vec::") for word in i.modifiers)]
+    return full or found  # CUTLASS writes .scale_vec, which PTX lets be left out where there is one
+
+
+def _parse_name(match: re.Match[str]) -> _Name:
+    text, ending, given = match[0], match["ending"].split("_"), match["given"]
     types = [_TYPES[name] for name in re.findall(_TYPE, match["types"] or "")]
-    given = _GIVEN.findall(match["given"] or "")
-    sparse = "SPARSE" in text or "GMMA_64" in text  # GMMA::SPARSE::GMMA_64…, where a dense one is GMMA::MMA_64…
-    scaled = "VS" in ending or "BLOCKSCALED" in text
-    if not types and match["given"] is not None:
-        parts = [part.strip() for part in match["given"].split(",")]
-        known = [_GIVEN.fullmatch(part) for part in parts]
-        d = {"float": "f32", "half_t": "f16"}.get(next((p for p in parts if p in ("float", "half_t")), ""), "")
-        types = [d, *(m[1] for m in known[:2] if m)] if d else []
-    vector = next((int(part) for part in (match["given"] or "").split(",") if part.strip().isdecimal()), 0)
+    parts = [part.strip() for part in (given or "").split(",")]
     sides = next((part for part in ending if re.fullmatch("[TN]{2}", part)), "")
-    layouts = tuple(_LAYOUTS[letter] for letter in sides)
-    modifiers = {"satfinite"} if "SATURATE" in ending else set()
-    out = []
-    for i in catalog.products(*(int(match[dim]) for dim in "mnk")):
-        own = [i.types[name] for name in "dabc" if name in i.types]
-        if types and own[: len(types)] != types:
-            continue
-        if bool(i.family.scale_blocks) != scaled or bool(i.family.sparsity) != sparse:
-            continue
-        if i.syntax.layouts and layouts and i.syntax.layouts != layouts:
-            continue
-        if not types and not i.family.scale_blocks and "kind::f8f6f4" not in i.modifiers:
-            continue
-        out.append(i)
-    return _told_apart(out, modifiers, ending, bool(match["types"]), given, vector)
+    return _Name(
+        types if types or given is None else _given_types(parts),
+        spelled=bool(match["types"]),
+        layouts=tuple(_LAYOUTS[letter] for letter in sides),
+        words={_WORDS[part] for part in ending if part in _WORDS},
+        sparse="SPARSE" in text or "GMMA_64" in text,  # GMMA::SPARSE::GMMA_64…, where a dense one is GMMA::MMA_64…
+        scaled="VS" in ending or "BLOCKSCALED" in text,
+        scales=[name for name in _GIVEN.findall(given or "") if name.startswith("u")],
+        vector=next((int(part) for part in parts if part.isdecimal()), 0),
+    )
 
 
-def _told_apart(
-    found: list[Instruction], modifiers: set[str], ending: list[str], spelled: bool, given: list[str], vector: int
-) -> list[Instruction]:
-    """Of instructions with the same shape and types those whose other words an atom's name says, too."""
-    logic = {"XORPOPC": "xor", "ANDPOPC": "and"}
-    modifiers = modifiers | {logic[part] for part in ending if part in logic}
-
-    def fits(i: Instruction) -> bool:
-        own = set(i.modifiers)
-        if ("satfinite" in own) != ("satfinite" in modifiers) or own & {"rn", "rz", "rm", "rp"}:
-            return False
-        if own & {"xor", "and"} and modifiers & {"xor", "and"} and not own & modifiers:
-            return False
-        if spelled and any(word.startswith("kind::") for word in own):
-            return False
-        if not spelled and not i.family.scale_blocks and "kind::f8f6f4" not in own:
-            return False
-        scale = [name for name in given if name.startswith("u")]
-        if scale and i.types.get("s") not in scale:
-            return False
-        return not (vector and i.family.scale_blocks and i.sizes["k"] // i.family.scale_blocks != vector)
-
-    fitting = [i for i in found if fits(i)]
-    full = [i for i in fitting if any(word.startswith("scale_vec::") for word in i.modifiers)]
-    return full or fitting  # CUTLASS writes .scale_vec, which PTX lets be left out where there is one
+def _given_types(parts: list[str]) -> list[str]:
+    """D, A and B of template arguments, [] where D is not among them."""
+    d = next((_SUMS[part] for part in parts if part in _SUMS), "")
+    known = (_GIVEN.fullmatch(part) for part in parts[:2])
+    return [d, *(match[1] for match in known if match)] if d else []
 
 
 def _moved(match: re.Match[str]) -> list[Instruction]:

@@ -56,20 +56,24 @@ def _blocks(text: str, legible: str) -> str:
     marks = fences(unquoted(text).split("\n"))
     if len(marks) != len(lines):
         return legible
-    kept: list[tuple[str, int]] = []  # the language and the number of each line inside a block
-    language = ""
-    for n, (mark, inside) in enumerate(marks):
-        if mark and inside:
-            language = mark["behind"].split("{")[0].split()[0].lower() if mark["behind"].strip("{} ") else ""
-        if inside and not (mark and LANGUAGE.fullmatch(mark["behind"])):
-            kept.append((language, n))
+    kept = list(_lines_inside(marks))
     kept = [one for one in kept if one[0] not in _OTHER] or kept
-    if any(one[0] not in _PYTHON and _CODE.search(lines[one[1]]) for one in kept):
+    if any(language not in _PYTHON and _CODE.search(lines[n]) for language, n in kept):
         kept = [one for one in kept if one[0] not in _PYTHON]
     own = {n for _, n in kept}
     if not any(_CODE.search(lines[n]) for n in own):
         return legible
     return "\n".join(line if n in own else " " * len(line) for n, line in enumerate(lines))
+
+
+def _lines_inside(marks: list[tuple[re.Match[str] | None, bool]]) -> Iterator[tuple[str, int]]:
+    """Return the language and the number of each line inside a block."""
+    language = ""
+    for n, (mark, inside) in enumerate(marks):
+        if mark and inside:
+            language = mark["behind"].split("{")[0].split()[0].lower() if mark["behind"].strip("{} ") else ""
+        if inside and not (mark and LANGUAGE.fullmatch(mark["behind"])):
+            yield language, n
 
 
 @dataclass(frozen=True, slots=True)

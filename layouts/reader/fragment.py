@@ -87,22 +87,32 @@ def read(text: str) -> tuple[Found, ...]:
     home = terms.of(text)
     keys = [key if (key := _key(one)) in _known() else _key(_named(home, one)) for one in given]
     found = [_known()[key] for key in keys if key in _known()]
-    if not found and (fitting := [held for key in keys for held in _fitting(key)]):
-        open_ = tuple(part for part in dict.fromkeys(keys[0].split(",")) if part not in _WORDS and not part.isdigit())
-        (one,) = instruction((held.instruction for held in fitting), "wmma fragments")
-        return (Found(one.kind, one.title, one.facts, one.notices, False, open_),)
     if not found:
-        first = _key(given[0])
-        near = [one.cpp for key, one in _known().items() if key.split(",")[0] == first.split(",")[0]][:3]
-        raise LayoutError(
-            "unknown_fragment",
-            f"There is no fragment<{' '.join(given[0].split())}>.",
-            f"e.g. {', '.join(near)}." if near else "The first argument is matrix_a, matrix_b or accumulator.",
-            "text",
-        )
-    found_too = _calls(text, found)
-    if found_too:
-        return instruction((*(one.instruction for one in found), *found_too), "wmma fragments and calls")
+        return _open_fragments(keys) or _refuse(given[0])
+    if calls := _calls(text, found):
+        return instruction((*(one.instruction for one in found), *calls), "wmma fragments and calls")
     same = {one.instruction.ptx for one in found}
     letter = found[0].operand.name if len(same) == 1 else None
     return instruction((one.instruction for one in found), "wmma fragments", operand=letter)
+
+
+def _open_fragments(keys: list[str]) -> tuple[Found, ...]:
+    """The fragments that fit arguments of which some are names of the program."""
+    fitting = [one.instruction for key in keys for one in _fitting(key)]
+    if not fitting:
+        return ()
+    open_ = tuple(part for part in dict.fromkeys(keys[0].split(",")) if part not in _WORDS and not part.isdigit())
+    (one,) = instruction(fitting, "wmma fragments")
+    return (Found(one.kind, one.title, one.facts, one.notices, False, open_),)
+
+
+def _refuse(given: str) -> tuple[Found, ...]:
+    """Raise that there is no fragment with these arguments."""
+    letter = _key(given).split(",")[0]
+    near = [one.cpp for key, one in _known().items() if key.split(",")[0] == letter][:3]
+    raise LayoutError(
+        "unknown_fragment",
+        f"There is no fragment<{' '.join(given.split())}>.",
+        f"e.g. {', '.join(near)}." if near else "The first argument is matrix_a, matrix_b or accumulator.",
+        "text",
+    )

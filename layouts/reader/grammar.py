@@ -6,8 +6,8 @@ Where a term begins and what its names mean is asked in layouts/reader/terms.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lanescope.cxx import integers as c_integers
@@ -47,6 +47,11 @@ class Term:
     def name(self) -> str:
         """The last part of its path."""
         return re.split(r"::|\.", self.path)[-1]
+
+    @property
+    def inside(self) -> tuple[Any, ...]:
+        """What stands in its <…> and its (…)."""
+        return (*(self.angle or ()), *(self.args or ()))
 
     @property
     def given(self) -> Mapping[str, Any]:
@@ -115,6 +120,20 @@ def computed(op: str, left: int, right: int, python: bool) -> int | None:
         return made.value if op != "<<" or 0 <= right < MOST_SHIFT else None
     made = c_integers.binary(op, left, type_of(left), right, type_of(right))
     return None if made.defined is None else typed(made.defined, made.type)
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A term while it is read: what it has so far, and where it begins."""
+
+    path: str
+    first: int
+    angle: tuple[Any, ...] | None = None
+    args: tuple[Any, ...] | None = None
+    named: list[tuple[str, Any]] = field(default_factory=list)
+
+    def term(self, past: int) -> Term:
+        return Term(self.path, self.angle, self.args, tuple(self.named), (self.first, past))
 
 
 class Reader:
@@ -229,98 +248,121 @@ class Reader:
             return Term(op, args=(value,), span=(first, self.last), symbol=True)
         return self.primary()
 
+    def on(self, *marks: str) -> bool:
+        """Return whether one of these marks is the next token."""
+        return self.kind == "mark" and self.word in marks
+
     def primary(self) -> Value:
-        first = self.begin
         if self.kind == "number":
-            word = self.word
-            digits = re.sub(r"[uUlLzZ']+$", "", word).replace("'", "")
-            self.next()
-            if "." in digits or len(digits) > MOST_DIGITS:
-                return Term(digits, span=(first, self.last), symbol=True)
-            read = c_integers.literal(word) if not self.home.python else None
-            if read is not None:
-                return typed(*read)
-            return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
+            return self.parse_number()
         if self.kind == "text":
             word = self.word[1:-1]
             self.next()
             return word
-        if self.kind == "mark" and self.word in ("(", "["):
-            opening = self.word
-            items, named, comma = self.items(_CLOSING[opening])
-            if opening == "(" and len(items) == 1 and not comma and not named:
-                if self.kind == "mark" and self.word == "{":  # (type){…}
-                    self.items("}")
-                return items[0]
-            return tuple(items)
-        if self.kind == "mark" and self.word == "::":
-            self.next()
-            return self.primary()
-        if self.kind == "mark" and self.word == "{":
-            items, named, _ = self.items("}")
-            return Term("{}", args=tuple(items), named=tuple(named), span=(first, self.last)) if named else tuple(items)
+        if self.kind == "mark":
+            return self.parse_brackets()
         if self.kind == "name":
             return self.named()
         raise UnreadableError
+
+    def parse_number(self) -> Value:
+        """Return a whole number with its type in C++; a number with a point is a symbol."""
+        first, word = self.begin, self.word
+        digits = re.sub(r"[uUlLzZ']+$", "", word).replace("'", "")
+        self.next()
+        if "." in digits or len(digits) > MOST_DIGITS:
+            return Term(digits, span=(first, self.last), symbol=True)
+        literal = c_integers.literal(word) if not self.home.python else None
+        if literal is not None:
+            return typed(*literal)
+        return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
+
+    def parse_brackets(self) -> Value:
+        """Return what stands in (…), […] or {…}: one value in parentheses is itself, several are a tuple."""
+        first, opening = self.begin, self.word
+        if opening == "::":  # ::name
+            self.next()
+            return self.primary()
+        if opening not in _CLOSING:
+            raise UnreadableError
+        items, named, comma = self.items(_CLOSING[opening])
+        if opening == "{" and named:
+            return Term("{}", args=tuple(items), named=tuple(named), span=(first, self.last))
+        if opening != "(" or len(items) != 1 or comma or named:
+            return tuple(items)
+        if self.on("{"):  # (type){…}
+            self.items("}")
+        return items[0]
 
     def named(self) -> Value:
         while self.kind == "name" and self.word in _SKIPPED:
             word = self.word
             self.next()
             if word == "decltype" and self.word == "(":
-                items, _, _ = self.items(")")
-                if not items:
-                    raise UnreadableError
-                if self.kind == "mark" and self.word in ("{", "("):  # a value of that type
-                    self.items(_CLOSING[self.word])
-                return items[0]
+                return self.parse_decltype()
         if self.kind != "name":
             raise UnreadableError
-        first = self.begin
-        path, angle, args, named = self.word, None, None, []
+        parts = _Parts(self.word, self.begin)
         self.next()
         while self.kind == "mark":
-            if self.word == "<":
-                found = self.angle_brackets()
-                if found is None:
-                    break
-                angle, more = found
-                named += more
-            elif self.word == "[":
+            if self.word == "[":
                 self.items("]")
-                return Term("[]", span=(first, self.last), symbol=True)
-            elif self.word in ("(", "{"):
-                if self.word == "{" and args is not None:
-                    break
-                items, more, _ = self.items(_CLOSING[self.word])
-                args = (*(args or ()), *items)  # X<…>(…)(…): the call of what a call gives
-                named += more
-            elif self.word in ("::", ".", "->"):
-                joint = "::" if self.word == "::" else "."
-                place = self.begin
-                self.next()
-                if self.word == "template":
-                    self.next()
-                if self.kind != "name":
-                    self.back(place)
-                    break
-                if angle and self.word == "type" and path.rpartition("::")[2] == "conditional":
-                    self.next()  # what conditional<…> chooses
-                    continue
-                if args:  # a member of what a call gives
-                    inner = Term(path, angle, args, tuple(named), (first, self.last))
-                    path, angle, args, named = self.word, None, (inner,), []
-                    self.next()
-                    if self.word == "(":
-                        items, more, _ = self.items(")")
-                        args = (inner, *items)
-                        named = more
-                    continue
-                path, angle, args = f"{path}{joint}{self.word}", None, None
-                self.next()
-            else:
+                return Term("[]", span=(parts.first, self.last), symbol=True)
+            add_part = _ADD_PART.get(self.word)
+            if add_part is None or not add_part(self, parts):
                 break
-        return Term(path, angle, args, tuple(named), (first, self.last))
+        return parts.term(self.last)
+
+    def parse_decltype(self) -> Value:
+        """Return what stands in decltype(…)."""
+        items, _, _ = self.items(")")
+        if not items:
+            raise UnreadableError
+        if self.on("{", "("):  # a value of that type
+            self.items(_CLOSING[self.word])
+        return items[0]
+
+    def add_angle(self, parts: _Parts) -> bool:
+        """Add <…> to a term; False where the mark is a comparison."""
+        found = self.angle_brackets()
+        if found is None:
+            return False
+        parts.angle, named = found
+        parts.named += named
+        return True
+
+    def add_call(self, parts: _Parts) -> bool:
+        """Add (…) or {…} to a term; in X<…>(…)(…) the call of what a call gives. False for {…} behind a call."""
+        if self.word == "{" and parts.args is not None:
+            return False
+        items, named, _ = self.items(_CLOSING[self.word])
+        parts.args = (*(parts.args or ()), *items)
+        parts.named += named
+        return True
+
+    def add_member(self, parts: _Parts) -> bool:
+        """Add a member to a term's path, or make the term its first argument; False where no name stands there."""
+        joint = "::" if self.word == "::" else "."
+        place = self.begin
+        self.next()
+        if self.word == "template":
+            self.next()
+        if self.kind != "name":
+            self.back(place)
+            return False
+        member = self.word
+        if parts.angle and member == "type" and parts.path.rpartition("::")[2] == "conditional":
+            self.next()  # what conditional<…> chooses
+        elif parts.args:  # a member of what a call gives
+            inner = parts.term(self.last)
+            self.next()
+            parts.path, parts.angle, parts.args, parts.named = member, None, (inner,), []
+            if self.word == "(":
+                self.add_call(parts)
+        else:
+            parts.path, parts.angle, parts.args = f"{parts.path}{joint}{member}", None, None
+            self.next()
+        return True
 
     def angle_brackets(self) -> tuple[tuple[Any, ...], list[tuple[str, Any]]] | None:
         """What stands in <…>; None where the mark is a comparison."""
@@ -354,33 +396,43 @@ class Reader:
         out: list[Any] = []
         named: list[tuple[str, Any]] = []
         comma = False
-        while not (self.kind == "mark" and self.word == closing):
-            if not self.kind:
-                raise UnreadableError
-            comma = False
-            if self.kind == "mark" and self.word in ("*", "?", "...", "."):
+        while not self.on(closing):
+            if not self.kind or self.on("*", "?", "...", "."):
                 raise UnreadableError
             first = self.begin
-            value = self.expression()
-            if self.kind == "mark" and self.word in ("=", ":") and isinstance(value, Term | str):
-                key = value.path if isinstance(value, Term) else value
-                self.next()
-                named.append((key, self.expression()))
-            elif self.kind == "mark" and self.word in (":+", ":"):
-                self.next()
-                out.append((value, self.expression()))
-            else:
-                out.append(value)
+            value = self.add_item(out, named)
             while self.kind == "name" and self.begin > first:  # `half const`
                 self.next()
-            if self.kind == "mark" and self.word == "{" and isinstance(value, tuple):  # [64:+8] {order = [1, 0]}
+            if self.on("{") and isinstance(value, tuple):  # [64:+8] {order = [1, 0]}
                 more = self.expression()
                 named += [("", value), *more.named] if isinstance(more, Term) else [("", value)]
                 out.pop()
-            if self.kind == "mark" and self.word == ",":
-                comma = True
+            comma = self.on(",")
+            if comma:
                 self.next()
-            elif not (self.kind == "mark" and self.word == closing):
+            elif not self.on(closing):
                 raise UnreadableError
         self.next()
         return out, named, comma
+
+    def add_item(self, out: list[Any], named: list[tuple[str, Any]]) -> Value:
+        """Add one item of a list to its values or its keywords, and return what it begins with."""
+        value = self.expression()
+        if self.on("=", ":") and isinstance(value, Term | str):
+            key = value.path if isinstance(value, Term) else value
+            self.next()
+            named.append((key, self.expression()))
+        elif self.on(":+", ":"):
+            self.next()
+            out.append((value, self.expression()))
+        else:
+            out.append(value)
+        return value
+
+
+# what may stand behind a name, and adds to its term
+_ADD_PART: Mapping[str, Callable[[Reader, _Parts], bool]] = {
+    "<": Reader.add_angle,
+    **dict.fromkeys(("(", "{"), Reader.add_call),
+    **dict.fromkeys(("::", ".", "->"), Reader.add_member),
+}

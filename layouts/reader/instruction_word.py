@@ -19,6 +19,7 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.reader import terms, umma
 from lanescope.reader.code.words import built_word
 from lanescope.reader.found import Found
+from lanescope.reader.terms import Term, Text
 from lanescope.reading import listed
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
@@ -33,6 +34,9 @@ _LABEL = re.compile(
     r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
 )
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
+# what stands behind the sizes of make_instr_desc and of make_instr_desc_block_scaled
+_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
+_SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
 _DIGITS = 10  # characters of 32 bits in hexadecimal
 _MOST_DECIMAL = 10  # digits of 32 bits
 _MOST = 2000  # characters of code that spells one word
@@ -41,24 +45,43 @@ _MOST = 2000  # characters of code that spells one word
 def read(text: str) -> tuple[Found, ...]:
     """The word of a text that is one, under the kinds that take it; none where no kind does."""
     if moved := _MOVED.search(text):
-        named = set(re.findall(r"kind::(\w+)", text))
-        kinds = [row for row in KINDS if row.name in named]
-        return _found(int(moved[1], 0), kinds if named or "desc" not in moved[0] else list(KINDS), False)
+        named = _kinds(text)
+        kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
+        return _found(int(moved[1], 0), kinds, False)
     if "make_" in text and (made := _made(text)):
         return _found(made.word, [made.kind], True)
-    if labelled := _labelled(text):
-        return labelled
-    number = _NUMBER.fullmatch(text) is not None
-    if not number and text.strip().isdecimal() and len(text.strip()) <= _MOST_DECIMAL:
-        return tuple(replace(one, sure=False, fits=True) for one in _found(int(text), list(KINDS), False))
-    if not number and (len(text) > _MOST or "<<" not in text or not NAMED.search(text)):
+    return _labelled(text) or _number(text) or _statements(text)
+
+
+def _kinds(text: str) -> list[Kind]:
+    """The kinds that a text names."""
+    named = set(re.findall(r"kind::(\w+)", text))
+    return [row for row in KINDS if row.name in named]
+
+
+def _number(text: str) -> tuple[Found, ...]:
+    """The word of a text that is one number, in hexadecimal or in decimal."""
+    plain = text.strip()
+    if _NUMBER.fullmatch(text):
+        try:
+            word = idesc.read(plain.rstrip(";"))
+        except LayoutError:
+            return ()
+        wide = len(plain.rstrip("uUlL;")) > _DIGITS
+        return tuple(replace(one, fits=wide) for one in _found(word, list(KINDS), False))
+    if plain.isdecimal() and len(plain) <= _MOST_DECIMAL:
+        return tuple(replace(one, fits=True) for one in _found(int(text), list(KINDS), False))
+    return ()
+
+
+def _statements(text: str) -> tuple[Found, ...]:
+    """The word that code under an instruction descriptor's name puts together with shifts."""
+    if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
     try:
-        word = idesc.read(text.strip().rstrip(";")) if number else _built(text)
+        return _found(_built(text), list(KINDS), True)
     except LayoutError:
         return ()
-    wide = number and len(text.strip().rstrip("uUlL;")) > _DIGITS
-    return tuple(replace(one, fits=wide) for one in _found(word, list(KINDS), not number))
 
 
 def _labelled(text: str) -> tuple[Found, ...]:
@@ -72,9 +95,7 @@ def _labelled(text: str) -> tuple[Found, ...]:
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        named = set(re.findall(r"kind::(\w+)", text))
-        kinds = [row for row in KINDS if row.name in named]
-        if made := _found(word, kinds, True) or _found(word, list(KINDS), True):
+        if made := _found(word, _kinds(text), True) or _found(word, list(KINDS), True):
             return made
         notice = f"No kind of tcgen05.mma takes the word {word:#010x}."
         return (Found("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
@@ -95,22 +116,31 @@ def _made(text: str) -> Idesc | None:
     home = terms.of(text)
     for value in terms.found(home, _CALLED):
         scaled = "block_scaled" in value.name
-        given = list(value.angle or ())
-        types, rest = given[: 4 if scaled else 3], given[4 if scaled else 3 :]
-        elements = [umma.element(home.meant(one)) for one in types]
-        sizes = [home.number(one) for one in rest[:2]]
-        if len(rest) < 4 or not all(elements) or None in sizes:
+        wish = _wish(home, value, scaled)
+        if wish is None:
             continue
-        said = [home.words(one).rpartition(":")[2] for one in rest[2:]]
-        wish: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
-        wish |= {"scale_type" if scaled else "d": elements[3 if scaled else 2]}
-        names = ("transpose_a", "transpose_b", "negate_a", "negate_b", *(("saturate",) if not scaled else ()), "sparse")
-        wish |= {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(names, said, strict=False)}
-        packed = scaled and not any("unpack" in home.words(one) for one in types) and elements[:2] == ["e2m1", "e2m1"]
+        unpacked = any("unpack" in home.words(one) for one in (value.angle or ())[:4])
+        packed = scaled and not unpacked and wish["a"] == wish["b"] == "e2m1"
         for row in KINDS:
             if row.has("scale_type") == scaled and row.has("k") == packed and (made := _encoded(row, wish)):
                 return made
     return None
+
+
+def _wish(home: Text, value: Term, scaled: bool) -> dict[str, object] | None:
+    """Return the fields that template arguments say; None where they leave a type or a size open."""
+    count = 4 if scaled else 3
+    given = list(value.angle or ())
+    types, rest = given[:count], given[count:]
+    elements = [umma.element(home.meant(one)) for one in types]
+    sizes = [home.number(one) for one in rest[:2]]
+    if len(rest) < 4 or not all(elements) or None in sizes:
+        return None
+    wish: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
+    wish["scale_type" if scaled else "d"] = elements[-1]
+    words = [home.words(one).rpartition(":")[2] for one in rest[2:]]
+    flags = _SCALED_FLAGS if scaled else _FLAGS
+    return wish | {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(flags, words, strict=False)}
 
 
 def _encoded(row: Kind, wish: dict[str, object]) -> Idesc | None:

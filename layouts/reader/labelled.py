@@ -20,6 +20,7 @@ from lanescope.reader.terms import Term, Text
 MOST_LINES = 512
 LONGEST_LINE = 1024
 MOST = 16  # layouts of one text
+_MOST_BEGUN = 4  # places of a line where a layout may begin
 _BEGIN = re.compile(r"\bS(?:w(?:izzle)?)?\s?<\s?\d|\bsmem_ptr\s?\[|\(\s?[(_\d]|(?<![\w)])_?\d+\s?:\s?_?\d")
 _LABEL = re.compile(
     r"[ \t>*!-]{0,20}(?P<label>[A-Za-z_](?:[\w.]|[()\[\]<>&*,\"' -](?![ \t]*[:=]\s*$)){0,80}?[()\]>\"']{0,4})"
@@ -91,30 +92,37 @@ def fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], s
 
 
 def _line(line: str) -> Labelled | None:
-    for count, match in enumerate(_BEGIN.finditer(line)):
-        if count > 3:
-            return None
+    for match, _ in zip(_BEGIN.finditer(line), range(_MOST_BEGUN), strict=False):
         before = line[: match.start()]
         pointer = _ended(_POINTER, before)
         head = before[: pointer.start()] if pointer else before
         if _RESULT.fullmatch(head) or (_OTHER_SCRIPT.fullmatch(head) and not match[0][0].isdigit()):
             head = ""
-        label = _LABEL.fullmatch(head) if head.strip() else None
-        if label is None and ": " in head:  # a label in front of the label
-            label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
+        label = _label(head)
         if head.strip(" \t>*-") and label is None:
             continue
-        rest = line[match.start() :]
-        close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
-        layout = _parsed(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
-        worded = layout is None and (close := pair(rest)) >= 0 and _BEHIND.fullmatch(rest, close + 1) is not None
-        if worded:
-            layout = _parsed(rest[: close + 1])
-        if layout is None:
-            continue
-        name = _named(label["label"]) if label else ""
-        return Labelled(name, _pointed(pointer, layout), pointer is not None, worded)
+        layout, worded = _layout_before_words(line[match.start() :])
+        if layout is not None:
+            name = _named(label["label"]) if label else ""
+            return Labelled(name, _pointed(pointer, layout), pointer is not None, worded)
     return None
+
+
+def _label(head: str) -> re.Match[str] | None:
+    """Match the label that stands before a layout, or the last of two."""
+    label = _LABEL.fullmatch(head) if head.strip() else None
+    if label is None and ": " in head:  # a label in front of the label
+        label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
+    return label
+
+
+def _layout_before_words(rest: str) -> tuple[cute.CuteLayout | None, bool]:
+    """The layout that the rest of a line is, and whether words stand behind it."""
+    close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
+    layout = _parsed(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
+    if layout is None and (close := pair(rest)) >= 0 and _BEHIND.fullmatch(rest, close + 1):
+        return _parsed(rest[: close + 1]), True
+    return layout, False
 
 
 def _parsed(text: str) -> cute.CuteLayout | None:
@@ -160,20 +168,25 @@ def _named(words: str) -> str:
 
 def _pointed(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
     """A layout behind a pointer: its swizzle and what it counts, as far as the pointer says so."""
-    if pointer is None or layout.unit_bits or layout.offset:
+    if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
         return layout
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
     inside = pointer["inside"] or pointer["memref"] or shown
     swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
-    kind = re.match(r"\s*([\w:]+)", inside)
-    name = kind[1] if kind else ""
-    flagged = _UNDERSCORED.search(pointer[0])
-    bits = int(pointer["bits"] or (flagged[1] if flagged else 0)) or _TYPES.get(name) or ELEMENT_BITS.get(name)
-    if not bits and name.startswith("f8"):
-        bits = 8
-    if swizzle is None or not bits or layout.swizzle is not None:
+    bits = _pointed_bits(pointer, inside)
+    if swizzle is None or not bits:
         return layout
     return cute.CuteLayout(layout.shape, layout.stride, cute.read_swizzle(swizzle[0].replace("S<", "Sw<")), bits)
+
+
+def _pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
+    """The bits of an element that a pointer names: ptr[16b], raw_ptr_16b, or the type inside its brackets."""
+    flagged = _UNDERSCORED.search(pointer[0])
+    if bits := int(pointer["bits"] or (flagged[1] if flagged else 0)):
+        return bits
+    kind = re.match(r"\s*([\w:]+)", inside)
+    name = kind[1] if kind else ""
+    return _TYPES.get(name) or ELEMENT_BITS.get(name) or (8 if name.startswith("f8") else None)
 
 
 def code(text: str) -> Iterator[Labelled]:
@@ -193,31 +206,17 @@ def code(text: str) -> Iterator[Labelled]:
 
 def _plain(home: Text, term: Term) -> cute.CuteLayout | None:
     laid = shapes.layout(home, term)
-    if laid is None or laid.stride is None or shapes.symbols(laid.shape, laid.stride):
+    if laid is None or not laid.known:
         return None
-    try:  # what cannot be a layout of CuTe is refused there
-        return cute.parse(str(laid))
-    except LayoutError:
-        return None
+    return _parsed(str(laid))  # what cannot be a layout of CuTe is refused there
 
 
 def _composed(home: Text, term: Term) -> cute.CuteLayout | None:
     """ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>; in the middle an offset of 0 may stand."""
-    if term.name not in ("ComposedLayout", "make_composed_layout"):
+    if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
         return None
-    parts = [home.meant(one) for one in (*(term.angle or ()), *(term.args or ()))]
-    first = parts[0] if parts else None
-    if len(parts) != 3 or not isinstance(first, Term) or first.name not in ("Swizzle", "make_swizzle"):
+    found = shapes.composed(home, term.inside)
+    if found is None or len(found.numbers) != 3 or None in found.numbers:
         return None
-    numbers = [home.number(one) for one in (*(first.angle or ()), *(first.args or ()))]
-    inner = shapes.layout(home, parts[2])
-    if inner is None or len(numbers) != 3 or None in numbers:
-        return None
-    middle = parts[1]
-    flag = isinstance(middle, Term) and middle.name == "smem_ptr_flag_bits"
-    bits = home.number(middle.angle[0]) if flag and isinstance(middle, Term) and middle.angle else None
-    text = f"Sw<{','.join(map(str, numbers))}> o {f'smem_ptr[{bits}b](unset) o ' if bits else ''}{inner}"
-    try:
-        return cute.parse(text)
-    except LayoutError:
-        return None
+    unit = f"smem_ptr[{found.unit_bits}b](unset) o " if found.unit_bits else ""
+    return _parsed(f"Sw<{','.join(map(str, found.numbers))}> o {unit}{found.inner}")

@@ -44,6 +44,22 @@ def read(text: str) -> tuple[Found, ...]:
     text = _KEYWORD.sub(r"\1", text)
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
+    _refuse_coordinates(text)
+    lines = list(islice(labelled.lines(text), labelled.MOST))
+    looks = len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", "")
+    sentence = looks and len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1
+    if sentence and not lines:
+        return _begun(text)
+    if looks and not sentence:
+        halves = _HALVES.fullmatch(text)
+        if halves and max(map(len, halves.groups())) >= _WHOLE:
+            return ()
+        if alone := _alone(text, not halves, any(one.worded for one in lines)):
+            return alone
+    return _several(text, lines or list(atom_traits.layouts(text)))
+
+
+def _refuse_coordinates(text: str) -> None:
     if _COORDINATES.search(text) and text.lstrip().startswith(("ArithTuple", "(")):
         raise LayoutError(
             "bad_cute",
@@ -51,51 +67,90 @@ def read(text: str) -> tuple[Found, ...]:
             "Give the layout of the data.",
             "text",
         )
-    lines = list(islice(labelled.lines(text), labelled.MOST))
-    looks = len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", "")
-    sentence = looks and len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1
-    if sentence and not lines:
-        head = text[: labelled.pair(text) + 1]
-        if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
-            return ()  # it begins with a ratio or a parenthesis
-        return _whole(cute.parse(head, "text"), False)
-    if looks and not sentence:
-        halves = _HALVES.fullmatch(text)
-        if halves and max(map(len, halves.groups())) >= _WHOLE:
-            return ()
-        first, _, rest = text.strip().partition("\n")
-        if not rest or ":" not in first:
-            while (bare := _NOTE.sub("", text)) != text and ":" in bare:
-                text = bare
-            try:
-                return _whole(cute.parse(text, "text"), not halves)
-            except LayoutError:
-                if not any(one.worded for one in lines):
-                    raise
-    found = lines or list(atom_traits.layouts(text))
-    if not found or _OF_OTHERS.search(text):
+
+
+def _begun(text: str) -> tuple[Found, ...]:
+    """The layout that a sentence begins with; () where it begins with a ratio or a parenthesis."""
+    head = text[: labelled.pair(text) + 1]
+    if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
         return ()
-    each = dict.fromkeys((one.label, one.layout) for one in found)
-    wrong = atom_traits.differences(text) if "MMA_Traits" in text else {}
+    return _whole(cute.parse(head, "text"), False)
+
+
+def _alone(text: str, sure: bool, worded: bool) -> tuple[Found, ...]:
+    """The layout that is the whole text, or all before a comment; LayoutError where it is none, unless words behind
+    one of its lines explain that.
+    """
+    first, _, rest = text.strip().partition("\n")
+    if rest and ":" in first:
+        return ()
+    while (bare := _NOTE.sub("", text)) != text and ":" in bare:
+        text = bare
+    try:
+        return _whole(cute.parse(text, "text"), sure)
+    except LayoutError:
+        if not worded:
+            raise
+        return ()
+
+
+def _several(text: str, layouts: list[labelled.Labelled]) -> tuple[Found, ...]:
+    """The layouts of a text's lines or code: first those with a fault, last what says least of an atom."""
+    if not layouts or _OF_OTHERS.search(text):
+        return ()
+    each = dict.fromkeys((one.label, one.layout) for one in layouts)
+    faults = atom_traits.differences(text) if "MMA_Traits" in text else {}
     out: list[tuple[int, Found]] = []
     for label, laid in each:
         meaning, *others = _whole(laid, len(each) == 1, label)
         if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
             meaning = replace(meaning, facts={**meaning.facts, "storage": None})
-        said = wrong.get(f"{label} {laid}", ())
-        if not said and not others and _TV.search(label) and (left := atom_traits.missing(laid, None)):
-            said = (f"{label} {left}",)
+        said = faults.get(f"{label} {laid}", ())
+        if not said and not others:
+            said = _left_out(label, laid)
         rank = 0 if said else 2 if _THREADS.fullmatch(label) else 1
         out += [(rank, replace(meaning, notices=(*meaning.notices, *said))), *((3, one) for one in others)]
     return tuple(one for _, one in sorted(out, key=lambda ranked: ranked[0]))
 
 
+def _left_out(label: str, laid: cute.CuteLayout) -> tuple[str, ...]:
+    """What a thread-value layout that is no instruction's leaves out of its tile."""
+    left = atom_traits.missing(laid, None) if _TV.search(label) else ""
+    return (f"{label} {left}",) if left else ()
+
+
 def _whole(found: cute.CuteLayout, sure: bool, label: str = "") -> tuple[Found, ...]:
     """What a layout is, and the fragments that it is as (thread, value)."""
+    named = _TV.search(label)
+    letter = next(filter(None, named.groups())).lower() if named else None
+    facts = _facts(found, label)
+    notices: list[str] = []
+    if facts["modes"] == 3 and not letter:
+        facts |= _staged(found)
+        notices += _stage_notices(found, facts)
+    fragments = _fragments(found)
+    if letter:
+        facts["storage"] = None
+        same = "cd" if letter == "c" else letter
+        fragments = tuple(one for one in fragments if one.facts["operand"] in same)
+    if fragments:
+        notices.append("As (thread, value) → element this is also a fragment of an instruction.")
+    if tile := _tile(found, fragments, letter):
+        facts["tv"] = {"operand": letter or fragments[0].facts["operand"], "tile": tile}
+    elif letter:
+        rows, cols = {"a": "M × K", "b": "N × K", "c": "M × N"}[letter].split(" × ")
+        notices.append(f"A thread-value layout of {letter.upper()}: Shape_MNK says over which {rows} × {cols}.")
+    undetermined = () if found.unit_bits or letter else ("element_bits",)
+    title = f"CuTe layout {found}" + (f" ({label})" if label else "")
+    return (Found("layout", title, facts, tuple(notices), sure and not letter, undetermined), *fragments)
+
+
+def _facts(found: cute.CuteLayout, label: str) -> dict[str, Any]:
+    """What any layout has: its shape, strides, size and swizzle, and a storage where it has two modes."""
     modes = len(found.shape) if isinstance(found.shape, tuple) else 1
     sizes, strides = cute.leaves(found.shape), cute.leaves(found.stride)
     swizzle = found.swizzle
-    facts: dict[str, Any] = {
+    return {
         "cute": str(found),
         "swizzle": f"{swizzle.bits},{swizzle.base},{swizzle.shift}" if swizzle else None,
         "element_bits": found.unit_bits,
@@ -107,30 +162,14 @@ def _whole(found: cute.CuteLayout, sure: bool, label: str = "") -> tuple[Found, 
         "storage": {"kind": "cute", "layout": str(found)} if modes == 2 else None,
         **({"name": label} if label else {}),
     }
-    notices: tuple[str, ...] = ()
-    named = _TV.search(label)
-    letter = next(filter(None, named.groups())).lower() if named else None
-    if modes == 3 and not named:
-        facts |= _staged(found)
-        if facts["stages"] != 1:
-            notices = ("The third mode is the pipeline's stage: the storage is that of stage 0.",)
-            if said := overlap(found, facts["stage_stride"]):
-                notices = (*notices, said)
-    undetermined = () if found.unit_bits or named else ("element_bits",)
-    fragments = _fragments(found)
-    if named and letter:
-        facts["storage"] = None
-        same = "cd" if letter == "c" else letter
-        fragments = tuple(one for one in fragments if one.facts["operand"] in same)
-    if fragments:
-        notices = (*notices, "As (thread, value) → element this is also a fragment of an instruction.")
-    if tile := _tile(found, fragments, letter):
-        facts["tv"] = {"operand": letter or fragments[0].facts["operand"], "tile": tile}
-    elif named and letter:
-        rows, cols = {"a": "M × K", "b": "N × K", "c": "M × N"}[letter].split(" × ")
-        notices = (*notices, f"A thread-value layout of {letter.upper()}: Shape_MNK says over which {rows} × {cols}.")
-    title = f"CuTe layout {found}" + (f" ({label})" if label else "")
-    return (Found("layout", title, facts, notices, sure and not named, undetermined), *fragments)
+
+
+def _stage_notices(found: cute.CuteLayout, facts: dict[str, Any]) -> list[str]:
+    """What to know of a layout with several stages."""
+    if facts["stages"] == 1:
+        return []
+    said = overlap(found, facts["stage_stride"])
+    return ["The third mode is the pipeline's stage: the storage is that of stage 0.", *([said] if said else [])]
 
 
 def _tile(found: cute.CuteLayout, fragments: tuple[Found, ...], letter: str | None) -> list[int] | None:

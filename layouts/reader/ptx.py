@@ -68,10 +68,41 @@ def _whole(text: str) -> str:
 def read(text: str) -> tuple[Found, ...]:
     """The instructions that a text spells. LayoutError where it spells one that does not exist and no other."""
     joined = _JOINED.sub("", _LINE_END.sub("\n", _ESCAPED.sub(" ", text)))
+    found, wrong, begun = _classify_opcodes(joined)
+    if not found:
+        return _refused_alone(joined, wrong, begun)
+    names = list(dict.fromkeys(i.ptx for i in found))
+    notices = tuple(_refusal(one) for one in wrong[:_MOST_WRONG])
+    if len(names) > _MOST:
+        notices = (*notices, f"{len(names)} instructions; the first {_MOST} are told.")
+        names = names[:_MOST]
+    one = len(names) == 1
+    facts: dict[str, Any] = {
+        "ptx": names[0],
+        "candidates": [],
+        "operand": _operand(joined, found[0]) if one else None,
+        "all": [i.ptx for i in found][:_MOST],
+    }
+    if majors := immediates.majors(joined):
+        facts["majors"] = majors
+    title = names[0] if one else f"{len(names)} instructions"
+    return (Found("instruction", title, facts, notices, sure=one and not wrong),)
+
+
+def _operand(joined: str, found: Instruction) -> str | None:
+    """Return the operand that a text names behind its instruction: `… / a`."""
+    match = _OPERAND.search(joined.strip())
+    return match[1] if match and match[1] in found.operands else None
+
+
+def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[str]]:
+    """(the instructions, what has a shape or types and is none, what has neither) of a text's opcodes: what has neither
+    is another instruction's name, or the beginning of one.
+    """
     found: list[Instruction] = []
     seen: dict[str, Instruction | None] = {}
-    wrong: list[str] = []  # that have a shape or types: an instruction is meant
-    begun: list[str] = []  # that have neither: another instruction's name, or the beginning of one
+    wrong: list[str] = []
+    begun: list[str] = []
     for match in catalog.OPCODE.finditer(joined):
         opcode = _one_line(match, joined)
         if "." not in opcode:
@@ -81,38 +112,20 @@ def read(text: str) -> tuple[Found, ...]:
         if opcode not in seen:
             seen[opcode] = known(opcode)
             if seen[opcode] is None:
-                meant = _meant(opcode)
-                if _GOES_ON.match(joined, match.start() + len(opcode)) or not meant:
-                    begun.append(opcode)
-                else:
-                    wrong.append(opcode)
+                cut = _GOES_ON.match(joined, match.start() + len(opcode)) or not _meant(opcode)
+                (begun if cut else wrong).append(opcode)
         if (said := seen[opcode]) is not None:
             found.append(said)
-    if not found:
-        if len(joined) > _MOST_BEGUN:
-            begun = []
-        alone = joined.strip().rstrip(";: ")
-        if wrong or (begun := [one for one in begun if one == alone or (_named(one) and one not in catalog.OPCODES)]):
-            return _refused((wrong or begun)[0], joined)
-        return ()
-    names = list(dict.fromkeys(i.ptx for i in found))
-    notices = tuple(_refusal(one) for one in wrong[:_MOST_WRONG])
-    if len(names) > _MOST:
-        notices = (*notices, f"{len(names)} instructions; the first {_MOST} are told.")
-        names = names[:_MOST]
-    one = len(names) == 1
-    operand = _OPERAND.search(joined.strip()) if one else None
-    letter = operand[1] if operand and operand[1] in found[0].operands else None
-    title = names[0] if one else f"{len(names)} instructions"
-    facts: dict[str, Any] = {
-        "ptx": names[0],
-        "candidates": [],
-        "operand": letter,
-        "all": [i.ptx for i in found][:_MOST],
-    }
-    if majors := immediates.majors(joined):
-        facts["majors"] = majors
-    return (Found("instruction", title, facts, notices, sure=one and not wrong),)
+    return found, wrong, begun
+
+
+def _refused_alone(joined: str, wrong: list[str], begun: list[str]) -> tuple[Found, ...]:
+    """Raise why the first opcode of a text without instructions is none; () where none is meant."""
+    alone = joined.strip().rstrip(";: ")
+    meant = wrong
+    if not meant and len(joined) <= _MOST_BEGUN:
+        meant = [one for one in begun if one == alone or (_named(one) and one not in catalog.OPCODES)]
+    return _refused(meant[0], joined) if meant else ()
 
 
 def _one_line(match: re.Match[str], text: str) -> str:

@@ -73,9 +73,18 @@ def read(text: str) -> tuple[Found, ...]:
             "A mnemonic is read by its shape and types, e.g. HMMA.16816.F32.",
             "text",
         )
+    return (_found(each, seen, _majors(lines), (*notices, *_no(wrong))),)
+
+
+def _found(
+    each: list[tuple[str, list[str], dict[str, int]]],
+    seen: Counter[str],
+    majors: dict[str, str] | None,
+    notices: tuple[str, ...],
+) -> Found:
+    """The meaning of mnemonics. each: (a mnemonic, what becomes it, what becomes several of it: how many)."""
     candidates = list(dict.fromkeys(ptx for _, fit, _ in each for ptx in fit))
     several = {ptx: n for _, _, more in each for ptx, n in more.items()}
-    majors = _majors(lines)
     facts = {
         "ptx": None,
         "candidates": candidates,
@@ -88,7 +97,7 @@ def read(text: str) -> tuple[Found, ...]:
     what = each[0][0] if len(each) == 1 else f"{len(each)} SASS instructions"
     source = f"{len(candidates)} PTX instructions" if len(candidates) > 1 else candidates[0]
     said = _said(len(candidates), several)
-    return (Found("instruction", f"{what}: compiled from {source}", facts, (*said, *notices, *_no(wrong))),)
+    return Found("instruction", f"{what}: compiled from {source}", facts, (*said, *notices))
 
 
 def _said(count: int, several: dict[str, int]) -> Iterable[str]:

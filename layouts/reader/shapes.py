@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from lanescope.cute import algebra, tuples
 from lanescope.cute import layout as cute
+from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import Term, Text
 
-_TUPLES = frozenset(
-    "Shape Stride tuple Coord Step Tile make_shape make_stride make_coord make_tuple make_step make_tile Tuple".split()
-)
-_WHOLE = frozenset(("_", "Underscore", "None", "X"))
 Nested = Any  # an int, the name of a symbol, or a tuple of Nested
 
 
@@ -26,8 +24,8 @@ def nested(text: Text, value: Any, deep: int = 0) -> Nested:
         return None
     if isinstance(value, tuple):
         items: tuple[Any, ...] = value
-    elif isinstance(value, Term) and value.name in _TUPLES:
-        items = (*(value.angle or ()), *(value.args or ()))
+    elif isinstance(value, Term) and value.name in TUPLES:
+        items = value.inside
     else:
         return text.spelled(value) if value is not None else None
     return tuple(nested(text, one, deep + 1) for one in items)
@@ -59,6 +57,11 @@ class Laid:
 
     shape: Nested
     stride: Nested
+
+    @property
+    def known(self) -> bool:
+        """Whether no symbol stands in it, and its stride is known."""
+        return self.stride is not None and not symbols(self.shape, self.stride)
 
     def __str__(self) -> str:
         return spelled(self.shape) + (f":{spelled(self.stride)}" if self.stride is not None else "")
@@ -93,34 +96,87 @@ def _rightmost(shape: Nested) -> Nested:
     return compact(shape, tuple(range(count))[::-1])
 
 
+_DIRECTIONS: Mapping[str, Callable[[Nested], Nested]] = {
+    **dict.fromkeys(LEFT, compact),
+    **dict.fromkeys(RIGHT, _rightmost),
+}
+
+
 def layout(text: Text, value: Any) -> Laid | None:
     """Layout<Shape, Stride>, make_layout(…), cute.make_layout((…), stride=(…)), a bare shape; None for any other."""
     value = text.meant(value)
-    if isinstance(value, Term) and value.name in ("Layout", "make_layout", "make_ordered_layout"):
-        given = [text.meant(one) for one in (*(value.angle or ()), *(value.args or ()))]
+    if isinstance(value, Term) and value.name in LAYOUTS:
+        given = [text.meant(one) for one in value.inside]
         if not given:
             return None
         shape = nested(text, given[0])
-        stride = given[1] if len(given) > 1 else value.at(9, "stride", "order")
-        by_order = value.name == "make_ordered_layout"
-    elif isinstance(value, tuple | int) or (isinstance(value, Term) and value.name in _TUPLES):
-        shape, stride, by_order = nested(text, value), None, False
-    else:
+        stride = given[1] if len(given) > 1 else text.meant(value.at(9, "stride", "order"))
+        if value.name == "make_ordered_layout" and not _is_direction(stride):
+            return Laid(shape, _ordered(shape, nested(text, stride)))
+        return Laid(shape, _stride(text, shape, stride))
+    if isinstance(value, tuple | int) or (isinstance(value, Term) and value.name in TUPLES):
+        shape = nested(text, value)
+        return Laid(shape, _stride(text, shape, None))
+    return None
+
+
+def _is_direction(stride: Any) -> bool:
+    """Whether strides are compact from the left or the right: LayoutLeft, LayoutRight, none at all."""
+    return stride is None or (isinstance(stride, Term) and stride.name in _DIRECTIONS)
+
+
+def _stride(text: Text, shape: Nested, stride: Any) -> Nested:
+    """The strides that a layout is given, compact ones without any; None where the shape leaves them open."""
+    if not _is_direction(stride):
+        return nested(text, stride)
+    if symbols(shape):
         return None
-    whole = not symbols(shape)
-    if stride is None:
-        return Laid(shape, compact(shape) if whole else None)
-    stride = text.meant(stride)
-    if isinstance(stride, Term) and stride.name in ("LayoutRight", "GenRowMajor"):
-        return Laid(shape, _rightmost(shape) if whole else None)
-    if isinstance(stride, Term) and stride.name in ("LayoutLeft", "GenColMajor"):
-        return Laid(shape, compact(shape) if whole else None)
-    found = nested(text, stride)
-    if by_order:
-        order = tuple(one for one in found) if isinstance(found, tuple) else None
-        ints = order is not None and all(isinstance(one, int) for one in order)
-        return Laid(shape, compact(shape, order) if whole and ints else None)
-    return Laid(shape, found)
+    return compact(shape) if stride is None else _DIRECTIONS[stride.name](shape)
+
+
+def _ordered(shape: Nested, order: Nested) -> Nested:
+    """The compact strides of a shape in an order of its modes; None where either is open."""
+    known = isinstance(order, tuple) and all(isinstance(one, int) for one in order)
+    return compact(shape, order) if known and not symbols(shape) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """swizzle o middle o layout. numbers: of the swizzle, None for one that is open; middle: what stands between them,
+    None where nothing does; flagged: whether that is smem_ptr_flag_bits, and unit_bits its number; open: the words of
+    the swizzle's numbers that are open.
+    """
+
+    swizzle: Term
+    numbers: tuple[int | None, ...]
+    middle: Any
+    flagged: bool
+    unit_bits: int | None
+    inner: Laid
+    open: tuple[str, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing in it is open but the offset in the middle."""
+        return not self.open and self.inner.known and not (self.flagged and self.unit_bits is None)
+
+
+def composed(text: Text, parts: Sequence[Any]) -> Composed | None:
+    """The parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>; None
+    where they are no swizzle and layout.
+    """
+    first, *middle, last = (text.meant(one) for one in parts)
+    if not isinstance(first, Term) or first.name not in SWIZZLES:
+        return None
+    inner = layout(text, last)
+    if inner is None:
+        return None
+    between = middle[0] if middle else None
+    flag = between if isinstance(between, Term) and between.name == "smem_ptr_flag_bits" else None
+    unit_bits = text.number(flag.angle[0]) if flag and flag.angle else None
+    numbers = tuple(text.number(one) for one in first.inside)
+    open_ = tuple(text.words(one) for one, number in zip(first.inside, numbers, strict=True) if number is None)
+    return Composed(first, numbers, between, flag is not None, unit_bits, inner, open_)
 
 
 def printed(words: str) -> Laid | None:
@@ -141,7 +197,7 @@ def covered(laid: Laid) -> int | None:
     """What a tile's mode with this permutation needs at the least, its gaps included; None where a symbol stands in it.
     One that CuTe would not take counts its elements.
     """
-    if laid.stride is None or symbols(laid.shape, laid.stride) or not tuples.congruent(laid.shape, laid.stride):
+    if not laid.known or not tuples.congruent(laid.shape, laid.stride):
         return size(laid.shape)
     try:
         return algebra.covered(cute.CuteLayout(laid.shape, laid.stride))
@@ -152,8 +208,8 @@ def covered(laid: Laid) -> int | None:
 def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
     """(CuTe Tile text, None where every mode is whole; the size of each mode: int, symbol or None for whole)."""
     value = text.meant(value)
-    if isinstance(value, Term) and value.name in _TUPLES:
-        items: tuple[Any, ...] = (*(value.angle or ()), *(value.args or ()))
+    if isinstance(value, Term) and value.name in TUPLES:
+        items: tuple[Any, ...] = value.inside
     elif isinstance(value, tuple):
         items = value
     else:
@@ -162,7 +218,7 @@ def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
     sizes: list[Any] = []
     for one in items:
         one = text.meant(one)
-        if one is None or (isinstance(one, Term) and one.name in _WHOLE):
+        if one is None or (isinstance(one, Term) and one.name in UNDERSCORES):
             words.append("_")
             sizes.append(None)
             continue

@@ -8,11 +8,13 @@ a Step or an order says otherwise; a third mode is the pipeline's stage.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
+from lanescope.cute.words import LAYOUTS
 from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
 from lanescope.reader import shapes, terms
@@ -33,7 +35,7 @@ _NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
 _DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
 _MOST_MADE = 16
 _LONGEST_NAME = 80
-_LAYS = frozenset("Layout ComposedLayout composition make_layout make_ordered_layout".split())
+_LAYS = LAYOUTS | {"ComposedLayout", "composition"}
 _LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
 # what programs call a tile of A or B in shared memory, and what they call other things
 _OF_TILE = re.compile(
@@ -84,31 +86,38 @@ def atom(home: Text, value: Any) -> Atom | None:
     value = home.meant(value)
     if not isinstance(value, Term):
         return None
-    if value.name == "decltype" and value.args:
-        return atom(home, value.args[0])
-    named = _ATOM.search(value.name)
-    if named:
+    if named := _ATOM.search(value.name):
         bits = 1 if named[4] else _bits(home, value.angle[0]) if value.angle else None
         opened = () if bits else tuple(home.words(one) for one in (value.angle or ())[:1])
         return _canonical(named[1], named[2], bits, bool(named[3]), opened)
-    if value.name in ("make_smem_layout_atom", "get_smem_layout_atom") and value.args:
-        inner = atom(home, value.args[0])
-        bits = _bits(home, value.args[1]) if len(value.args) > 1 else None
-        opened = (home.words(value.args[1]),) if len(value.args) > 1 and bits is None else ()
-        return _canonical(inner.major, _spelled(inner), bits, False, opened) if inner else None
-    kind = _KIND.search(value.path)
-    if kind:
+    if kind := _KIND.search(value.path):
         return _canonical(kind[1], kind[2], None, bool(kind[3]), ())
-    if value.name in ("composition", "ComposedLayout") and len(value.args or value.angle or ()) >= 2:
-        return _composed(home, value)
-    if value.name in ("Layout", "make_layout", "make_ordered_layout"):
-        laid = shapes.layout(home, value)
-        if laid is None:
-            return None
-        known = laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
-        names = tuple(shapes.symbols(laid.shape))
-        return Atom((0, 0, 0), None, laid if known else None, major="", mode="", by_element=True, opened=names)
-    return None
+    read_atom = _ATOM_READERS.get(value.name)
+    return read_atom(home, value) if read_atom else None
+
+
+def _declared(home: Text, value: Term) -> Atom | None:
+    """decltype(…)"""
+    return atom(home, value.args[0]) if value.args else None
+
+
+def _of_kind(home: Text, value: Term) -> Atom | None:
+    """make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)"""
+    inner = atom(home, value.args[0]) if value.args else None
+    if inner is None or not value.args:
+        return None
+    bits = _bits(home, value.args[1]) if len(value.args) > 1 else None
+    opened = (home.words(value.args[1]),) if len(value.args) > 1 and bits is None else ()
+    return _canonical(inner.major, _spelled(inner), bits, False, opened)
+
+
+def _unswizzled(home: Text, value: Term) -> Atom | None:
+    """Layout<…>, make_layout(…) and make_ordered_layout(…)"""
+    laid = shapes.layout(home, value)
+    if laid is None:
+        return None
+    names = tuple(shapes.symbols(laid.shape))
+    return Atom((0, 0, 0), None, laid if laid.known else None, by_element=True, opened=names)
 
 
 def _spelled(inner: Atom) -> str:
@@ -129,7 +138,6 @@ def _canonical(major: str, width: str, bits: int | None, base32: bool, opened: t
         laid,
         major=major,
         mode=_NAMES[count] + ("_base32B" if base32 else ""),
-        by_element=False,
         opened=opened,
     )
 
@@ -138,30 +146,28 @@ def _composed(home: Text, value: Term) -> Atom | None:
     """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements; with
     smem_ptr_flag_bits<16> in the middle, of a ComposedLayout<…>, bytes.
     """
-    args = [home.meant(one) for one in (value.args if value.name == "composition" else value.angle) or ()]
-    first = args[0]
-    if not isinstance(first, Term) or first.name != "Swizzle" or len(first.angle or ()) != 3:
+    parts = (value.args if value.name == "composition" else value.angle) or ()
+    made = shapes.composed(home, parts) if len(parts) > 1 else None
+    if made is None or made.swizzle.name != "Swizzle" or len(made.swizzle.angle or ()) != 3:
         return None
-    numbers = [home.number(one) for one in first.angle or ()]
-    laid = shapes.layout(home, args[-1])
-    if laid is None:
+    if made.middle is not None and not made.flagged and home.number(made.middle) != 0:
         return None
-    names = tuple(shapes.symbols(laid.shape)) + tuple(
-        home.words(one) for one, n in zip(first.angle or (), numbers, strict=True) if n is None
+    bits, base, shift = (n if n is not None else 0 for n in made.numbers[:3])
+    return Atom(
+        (bits, base, shift),
+        made.unit_bits,
+        made.inner if made.known else None,
+        by_element=not made.flagged,
+        opened=(*shapes.symbols(made.inner.shape), *made.open),
     )
-    known = (
-        all(n is not None for n in numbers) and laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
-    )
-    swizzle = tuple(n if n is not None else 0 for n in numbers)
-    flag = args[1] if len(args) > 2 else None
-    flagged = isinstance(flag, Term) and flag.name == "smem_ptr_flag_bits"
-    bits = home.number(flag.angle[0]) if isinstance(flag, Term) and flagged and flag.angle else None
-    if flagged and bits is None:
-        laid, known = None, False
-    elif flag is not None and not flagged and home.number(flag) != 0:
-        return None
-    three = (swizzle[0], swizzle[1], swizzle[2])
-    return Atom(three, bits, laid if known else None, major="", mode="", by_element=not flagged, opened=names)
+
+
+_ATOM_READERS: Mapping[str, Callable[[Text, Term], Atom | None]] = {
+    "decltype": _declared,
+    **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _of_kind),
+    **dict.fromkeys(("composition", "ComposedLayout"), _composed),
+    **dict.fromkeys(LAYOUTS, _unswizzled),
+}
 
 
 def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
@@ -189,14 +195,20 @@ def named(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, 
     for name, places in home.defined.items():
         if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
             continue
-        for _, begin, behind in places[:1]:
-            value = None if behind else home.term(begin)
-            while isinstance(value, Term) and value.name == "decltype" and value.args:
-                value = value.args[0]
-            if isinstance(value, Term) and not value.name.startswith("tile_to_"):
-                found = block_at(home, value, bits) if value.name in _LAYS or _ATOM.search(value.name) else None
-                if found:
-                    yield name, value.span, found
+        value = _first_definition(home, places)
+        if isinstance(value, Term) and (value.name in _LAYS or _ATOM.search(value.name)):
+            found = block_at(home, value, bits)
+            if found:
+                yield name, value.span, found
+
+
+def _first_definition(home: Text, places: list[tuple[int, int, bool]]) -> Any:
+    """The value that a name is first given, decltype taken off; None behind a typedef."""
+    _, begin, behind = places[0]
+    value = None if behind else home.term(begin)
+    while isinstance(value, Term) and value.name == "decltype" and value.args:
+        value = value.args[0]
+    return value
 
 
 def block_at(home: Text, value: Any, bits: int | None = None) -> str | None:
@@ -230,58 +242,123 @@ def _tiled(home: Text, term: Term, bits: int | None = None) -> Found | None:
 
 
 def _found(one: Atom, shape: Any, order: tuple[int, ...] | None) -> Found:
-    sizes = [_extent(mode) for mode in shape] if shape is not None else None
+    tile = _Tile(one, shape, order)
+    missing = ["element_bits"] if one.bits is None else []
+    missing += ["cute"] if tile.text is None else []
     names = [*one.opened, *(shapes.symbols(shape) if shape is not None else [])]
-    laid = one.laid
-    if laid is not None and sizes is not None:
-        laid = _tile(laid, sizes, order) if all(isinstance(n, int) for n in sizes) else None
-    text = _cute(one, laid) if laid else None
-    modes = len(laid.shape) if laid else len(sizes) if sizes else 2
-    stages = sizes[2] if sizes and len(sizes) > 2 else None
-    mn, k = (sizes[0], sizes[1]) if sizes and len(sizes) > 1 else _two(one)
-    first = bool(order and len(order) > 1 and order[0] > order[1])
-    storage: dict[str, Any] | None = None
-    if one.major:
-        storage = {
-            "kind": "canonical",
-            "element_bits": one.bits,
-            "major": one.major,
-            "swizzle": one.mode,
-            "mn": mn if isinstance(mn, int) else None,
-            "k": k if isinstance(k, int) else None,
-            "order": "k" if first else "mn",
-            "base": None,
+    return Found("layout", tile.title, tile.facts, tile.notices, True, tuple(dict.fromkeys((*missing, *names))))
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A shared-memory layout: copies of an atom that fill a shape in an order of its modes. shape: None for the atom
+    alone.
+    """
+
+    atom: Atom
+    shape: Any
+    order: tuple[int, ...] | None
+
+    @cached_property
+    def sizes(self) -> list[Any] | None:
+        """The size of each mode, by its words where it is open."""
+        return [_extent(mode) for mode in self.shape] if self.shape is not None else None
+
+    @cached_property
+    def laid(self) -> shapes.Laid | None:
+        laid, sizes = self.atom.laid, self.sizes
+        if laid is None or sizes is None:
+            return laid
+        return _tile(laid, sizes, self.order) if all(isinstance(n, int) for n in sizes) else None
+
+    @cached_property
+    def text(self) -> str | None:
+        return _cute(self.atom, self.laid) if self.laid else None
+
+    @property
+    def mn_k(self) -> tuple[Any, Any]:
+        """The two sizes of the tile, by their words where they are open."""
+        sizes = self.sizes
+        return (sizes[0], sizes[1]) if sizes and len(sizes) > 1 else _two(self.atom)
+
+    @property
+    def stages(self) -> Any:
+        return self.sizes[2] if self.sizes and len(self.sizes) > 2 else None
+
+    @property
+    def modes(self) -> int:
+        if self.laid:
+            return len(self.laid.shape) if isinstance(self.laid.shape, tuple) else 1
+        return len(self.sizes) if self.sizes else 2
+
+    @property
+    def storage(self) -> dict[str, Any] | None:
+        """The storage of one stage, as POST /memory takes it."""
+        if self.atom.major:
+            mn, k = (n if isinstance(n, int) else None for n in self.mn_k)
+            order = self.order
+            return {
+                "kind": "canonical",
+                "element_bits": self.atom.bits,
+                "major": self.atom.major,
+                "swizzle": self.atom.mode,
+                "mn": mn,
+                "k": k,
+                "order": "k" if order and len(order) > 1 and order[0] > order[1] else "mn",
+                "base": None,
+            }
+        return {"kind": "cute", "layout": self.text} if self.text and self.modes == 2 else None
+
+    @property
+    def swizzle(self) -> str | None:
+        """The numbers of the swizzle; None where they count elements of a layout that is open."""
+        return None if self.atom.by_element and self.atom.laid is None else ",".join(map(str, self.atom.swizzle))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        laid = self.laid
+        flat = list(zip(shapes.leaves(laid.shape), shapes.leaves(laid.stride), strict=True)) if laid else []
+        return {
+            "cute": self.text,
+            "swizzle": self.swizzle,
+            "element_bits": self.atom.bits,
+            "shape": shapes.spelled(laid.shape) if laid else None,
+            "stride": shapes.spelled(laid.stride) if laid else None,
+            "modes": self.modes,
+            "size": prod(n for n, _ in flat) if laid else None,
+            "cosize": 1 + sum((n - 1) * step for n, step in flat) if laid else None,
+            "storage": self.storage,
+            **self.stage_facts,
         }
-    elif text and modes == 2:
-        storage = {"kind": "cute", "layout": text}
-    flat = list(zip(shapes.leaves(laid.shape), shapes.leaves(laid.stride), strict=True)) if laid else []
-    facts: dict[str, Any] = {
-        "cute": text,
-        "swizzle": ",".join(map(str, one.swizzle)) if not (one.by_element and one.laid is None) else None,
-        "element_bits": one.bits,
-        "shape": shapes.spelled(laid.shape) if laid else None,
-        "stride": shapes.spelled(laid.stride) if laid else None,
-        "modes": modes,
-        "size": prod(n for n, _ in flat) if laid else None,
-        "cosize": 1 + sum((n - 1) * step for n, step in flat) if laid else None,
-        "storage": storage,
-    }
-    if stages is not None:
-        facts["stages"] = stages if isinstance(stages, int) else None
-        facts["stage_bytes"] = (
-            mn * k * one.bits // 8 if one.bits and isinstance(mn, int) and isinstance(k, int) else None
-        )
-    notices = []
-    if one.major == "MN" and one.bits not in (None, 1, 16):
+
+    @property
+    def stage_facts(self) -> dict[str, Any]:
+        """How many stages there are and the bytes of one, where the tile has a third mode."""
+        if self.stages is None:
+            return {}
+        (mn, k), bits = self.mn_k, self.atom.bits
+        known = bits and isinstance(mn, int) and isinstance(k, int)
+        return {
+            "stages": self.stages if isinstance(self.stages, int) else None,
+            "stage_bytes": mn * k * bits // 8 if known else None,
+        }
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        one = self.atom
+        if one.major != "MN" or one.bits in (None, 1, 16):
+            return ()
         also = TCGEN05.allows(one.bits, "MN", TCGEN05.named(one.mode))
         says = f"wgmma reads MN-major tiles of 16-bit types only, not of {one.bits} bits"
-        notices.append(f"{says}; tcgen05 reads this one." if also else f"{says}; tcgen05 reads none in this swizzle.")
-    missing = ["element_bits"] if one.bits is None else []
-    missing += ["cute"] if text is None else []
-    what = "×".join("?" if not isinstance(n, int) else str(n) for n in (sizes or [mn, k]))
-    mode = f"{one.major}-major, swizzle {one.mode}" if one.major else f"Sw<{facts['swizzle'] or '?'}>"
-    title = f"Shared-memory layout {what}, {mode}" + (f", {stages} stages" if stages is not None else "")
-    return Found("layout", title, facts, tuple(notices), True, tuple(dict.fromkeys((*missing, *names))))
+        return (f"{says}; tcgen05 reads this one." if also else f"{says}; tcgen05 reads none in this swizzle.",)
+
+    @property
+    def title(self) -> str:
+        what = "×".join("?" if not isinstance(n, int) else str(n) for n in (self.sizes or self.mn_k))
+        one = self.atom
+        mode = f"{one.major}-major, swizzle {one.mode}" if one.major else f"Sw<{self.swizzle or '?'}>"
+        stages = f", {self.stages} stages" if self.stages is not None else ""
+        return f"Shared-memory layout {what}, {mode}{stages}"
 
 
 def _extent(mode: Any) -> Any:

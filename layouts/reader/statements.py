@@ -59,7 +59,18 @@ def refused(text: str) -> Iterator[Refused]:
 
 def _operands(behind: str) -> tuple[tuple[str, ...], bool]:
     """(the operands that stand behind an opcode, whether the statement ends with them): prose has none."""
-    parts, deep, last, ended = [], 0, 0, False
+    parts, last, ended = _split_operands(behind)
+    if not ended and (closed := _CLOSED.match(behind, last)):
+        parts.append(closed[1])
+    whole = list(takewhile(_OPERAND.fullmatch, parts))
+    if not ended and not any(part[0] in "{[%" for part in whole):
+        return (), False
+    return tuple(whole), ended and len(whole) == len(parts) and not any(_LEFT_OUT.search(part) for part in parts)
+
+
+def _split_operands(behind: str) -> tuple[list[str], int, bool]:
+    """Split at commas outside brackets: (the parts, the place behind the last of them, whether a `;` ends them)."""
+    parts, deep, last = [], 0, 0
     for at, letter in enumerate(behind):
         if letter in "{([":
             deep += 1
@@ -70,14 +81,9 @@ def _operands(behind: str) -> tuple[tuple[str, ...], bool]:
         if not deep and letter in ",;":
             parts.append(" ".join(behind[last:at].split()))
             last = at + 1
-            if ended := letter == ";":
-                break
-    if not ended and (closed := _CLOSED.match(behind, last)):
-        parts.append(closed[1])
-    whole = list(takewhile(_OPERAND.fullmatch, parts))
-    if not ended and not any(part[0] in "{[%" for part in whole):
-        return (), False
-    return tuple(whole), ended and len(whole) == len(parts) and not any(_LEFT_OUT.search(part) for part in parts)
+            if letter == ";":
+                return parts, last, True
+    return parts, last, False
 
 
 def _declared(joined: str) -> dict[str, int]:

@@ -41,9 +41,9 @@ def moved(match: re.Match[str]) -> list[Instruction]:
     """The load or store of an atom or operation; with a reduction whose type is open, all that it may be."""
     named = match.re is ATOM
     given = "" if named else match["given"]
-    count = match["x"] if named else next(iter(_REPEATED.findall(given)), "1")
-    if not named and _SAID_OTHERWISE.search(given):
+    if _SAID_OTHERWISE.search(given):
         return []
+    count = match["x"] if named else next(iter(_REPEATED.findall(given)), "1")
     opcode = STORE if match["way"].lower().startswith("st") else REDUCE if match["stat"] else LOAD
     packed = bool(match["half"]) if named else "16b_IN_32b" in given or "32b_IN_16b" in given
     halves = "x2" if (match["lanes"], match["bits"]) == ("16", "32") else ""

@@ -102,15 +102,15 @@ class Text:
         value = self.meant(value)
         if deep > MOST_OPERATORS:
             return None
-        if isinstance(value, bool) or not isinstance(value, Term):
+        if not isinstance(value, Term):
             return value if isinstance(value, int) else None
         if re.fullmatch(r"_\d+", value.name):
             return int(value.name[1:])
         if value.name in ("Int", "C", "integral_constant", "constant", "constexpr", "Int32", "int"):
-            inside = [*(value.angle or ()), *(value.args or ())]
+            inside = value.inside
             return self.number(inside[-1], deep + 1) if inside else None
-        if value.symbol and len(value.args or ()) == 2:
-            left, right = (self.number(each, deep + 1) for each in value.args or ())
+        if value.symbol and value.args and len(value.args) == 2:
+            left, right = (self.number(each, deep + 1) for each in value.args)
             return None if left is None or right is None else computed(value.path, left, right, self.python)
         return None
 

@@ -7,6 +7,7 @@ maps ids to the tile's elements, column-major. Which of the two a text has is to
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,7 @@ _FIELD = re.compile(
     re.I,
 )
 _PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
+_OF_OPERAND = re.compile(r"make_tiled_copy_\w*([ABC])")
 _MOST_MADE = 8
 _FOURTH = (
     "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is read as the tile that is"
@@ -100,16 +102,27 @@ def _operation(home: Text, value: Any, element: int | None) -> Copied | None:
         return _operation(home, value.angle[0], element)
     if re.search(r"SM100_TMEM|tcgen05", value.path):
         return Copied(None, None, element, (), True)
+    angle = value.angle[0] if value.angle else None
     if value.name in ("UniversalCopy", "CopyUniversalOp"):
-        return Copied("universal", _bits(home, value.angle[0]) if value.angle else element, element)
+        return Copied("universal", element if angle is None else _bits(home, angle), element)
     if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
-        wide = 128 if value.name == "AutoVectorizingCopy" else element
-        if value.angle:
-            number = home.number(value.angle[0])
-            wide = _bits(home, value.angle[0]) if number is None else number
-        return Copied("universal", wide, element, vectorizes=value.name != "DefaultCopy")
+        return _vectorizing(home, value.name, angle, element)
     if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
-        return Copied("cp.async", _bits(home, value.angle[0]) if value.angle else None, element)
+        return Copied("cp.async", None if angle is None else _bits(home, angle), element)
+    return _instruction(home, value, element)
+
+
+def _vectorizing(home: Text, name: str, angle: Any, element: int | None) -> Copied:
+    """DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>"""
+    wide = 128 if name == "AutoVectorizingCopy" else element
+    if angle is not None:
+        number = home.number(angle)
+        wide = _bits(home, angle) if number is None else number
+    return Copied("universal", wide, element, vectorizes=name != "DefaultCopy")
+
+
+def _instruction(home: Text, value: Term, element: int | None) -> Copied | None:
+    """The load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
     found = atoms.atom(home, value)
     if found is None or not found.found or found.found[0].family.multiplies:
         return None
@@ -119,39 +132,64 @@ def _operation(home: Text, value: Any, element: int | None) -> Copied | None:
 
 def made(home: Text, term: Term) -> Found | None:
     """The TiledCopy of a term; None where the text does not say what it is made of."""
-    given = [*(term.angle or ())] if term.name == "TiledCopy" else list(term.args or ())
+    given = list((term.angle if term.name == "TiledCopy" else term.args) or ())
     if not given:
         return None
-    if term.name.endswith(("_S", "_D", "_atom")):
-        return _found(atom(home, given[0]), None, None, None, ["thr_layout", "val_layout"]) if len(given) > 1 else None
     copied = atom(home, given[0])
-    letter = term.name[-1] if term.name.startswith("make_tiled_copy_") and term.name[-1] in "ABC" else ""
-    if letter:
-        other = home.meant(given[1]) if len(given) > 1 else None
-        mma = tiled_mma.made(home, other) if isinstance(other, Term) and "ake" in other.name else None
-        if mma is None and isinstance(other, Term) and other.name == "TiledMMA":
-            mma = tiled_mma.made(home, other)
-        return _of_mma(copied or Copied(None, None, None), letter, mma) if len(given) > 1 else None
-    by_map = term.name in ("TiledCopy", "make_tiled_copy_impl") or (
-        term.path.startswith(("cute.", "cutlass."))
-        and term.name == "make_tiled_copy"
-        and len(given) < 4
-        and "thr_layout" not in term.given
-    )
+    if term.name.endswith(("_S", "_D", "_atom")):
+        return _found(copied, None, None, None, ["thr_layout", "val_layout"]) if len(given) > 1 else None
+    if letter := _OF_OPERAND.fullmatch(term.name):
+        mma = _tiled_mma(home, given[1]) if len(given) > 1 else None
+        return _of_mma(copied or Copied(None, None, None), letter[1], mma) if len(given) > 1 else None
+    if _takes_map(term, given):
+        return _of_map_term(home, term, given, copied)
+    return _of_layouts(home, term, given, copied)
+
+
+def _tiled_mma(home: Text, value: Any) -> Found | None:
+    """The TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
+    value = home.meant(value)
+    if not isinstance(value, Term) or not ("ake" in value.name or value.name == "TiledMMA"):
+        return None
+    return tiled_mma.made(home, value)
+
+
+def _takes_map(term: Term, given: list[Any]) -> bool:
+    """Whether a call takes the map from thread and value, and the tile: the DSL's make_tiled_copy does."""
+    if term.name in ("TiledCopy", "make_tiled_copy_impl"):
+        return True
+    of_dsl = term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
+    return of_dsl and len(given) < 4 and "thr_layout" not in term.given
+
+
+def _of_map_term(home: Text, term: Term, given: list[Any], copied: Copied | None) -> Found | None:
+    """TiledCopy<Copy_Atom, Layout_TV, Tiler> and cute.make_tiled_copy(atom, layout_tv, tiler_mn)"""
     first = given[1] if len(given) > 1 else term.at(9, "layout_tv", "thr_layout")
-    second = given[2] if len(given) > 2 else term.at(9, *(("tiler_mn",) if by_map else ()), "val_layout")
-    one = shapes.layout(home, first) if first is not None else None
-    two = shapes.layout(home, second) if second is not None and not by_map else None
-    if one is None:
-        called = term.args is not None and first is not None
-        return _found(copied, None, two, None, ["thr_layout", "val_layout"]) if called else None
-    if by_map:
-        _, sizes = shapes.tiler(home, second) if second is not None else (None, [])
-        return _of_map(copied, one, sizes)
-    opened = ["val_layout"] if second is not None and two is None else []
-    found = _found(copied, one, two or (None if opened else shapes.Laid((1, 1), (0, 0))), None, opened)
+    second = given[2] if len(given) > 2 else term.at(9, "tiler_mn", "val_layout")
+    tv = shapes.layout(home, first) if first is not None else None
+    if tv is None:
+        return _of_unknown(copied, None, term.args is not None and first is not None)
+    _, sizes = shapes.tiler(home, second) if second is not None else (None, [])
+    return _of_map(copied, tv, sizes)
+
+
+def _of_layouts(home: Text, term: Term, given: list[Any], copied: Copied | None) -> Found | None:
+    """make_tiled_copy(atom, thread layout, value layout, tile): the tile is no argument of CuTe's."""
+    first = given[1] if len(given) > 1 else term.at(9, "layout_tv", "thr_layout")
+    second = given[2] if len(given) > 2 else term.at(9, "val_layout")
+    thr = shapes.layout(home, first) if first is not None else None
+    val = shapes.layout(home, second) if second is not None else None
+    if thr is None:
+        return _of_unknown(copied, val, term.args is not None and first is not None)
+    opened = ["val_layout"] if second is not None and val is None else []
+    found = _found(copied, thr, val or (None if opened else shapes.Laid((1, 1), (0, 0))), None, opened)
     fourth = given[3] if len(given) > 3 else term.at(9, "tiler", "tiler_mn")
     return found if fourth is None else _of_tiler(home, found, fourth)
+
+
+def _of_unknown(copied: Copied | None, val: shapes.Laid | None, called: bool) -> Found | None:
+    """A TiledCopy whose first layout is open; None for a mere name."""
+    return _found(copied, None, val, None, ["thr_layout", "val_layout"]) if called else None
 
 
 def _of_tiler(home: Text, found: Found, value: Any) -> Found:
@@ -182,31 +220,42 @@ def _found(
     counts: tuple[int | None, int | None] | None = None,
 ) -> Found:
     copied = copied or Copied(None, None, None)
-    threads = shapes.size(thr.shape) if thr else None
-    values = shapes.size(val.shape) if val else None
-    if counts:
-        threads, values = counts
+    threads, values = counts or tuple(shapes.size(one.shape) if one else None for one in (thr, val))
     if tiler is None and thr and val:
-        rank = _rank(thr, val)
-        both = zip(_two(thr.shape, rank), _two(val.shape, rank), strict=True)
-        tiler = [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
-    known = tiler is not None and all(isinstance(one, int) for one in tiler)
-    facts: dict[str, Any] = {
+        tiler = _product(thr, val)
+    known = tiler if tiler is not None and all(isinstance(one, int) for one in tiler) else None
+    body = {
+        "thr_layout": _written(thr),
+        "val_layout": _written(val),
+        "tile": known if known is not None and len(known) == 2 else None,
+    }
+    facts = _facts(copied, threads, values, known, body)
+    return _told(facts, copied, opened, shapes.symbols(*(one.shape for one in (thr, val) if one)))
+
+
+def _written(laid: shapes.Laid | None) -> str | None:
+    return str(laid) if laid else None
+
+
+def _facts(
+    copied: Copied, threads: int | None, values: int | None, tile: list[Any] | None, body: dict[str, Any]
+) -> dict[str, Any]:
+    """The facts of a TiledCopy; body: what POST /tiles/copy takes beside the atom."""
+    return {
         "threads": threads,
         "values_per_thread": values,
-        "tiler_mn": tiler if known else None,
+        "tiler_mn": tile,
         "element_bits": copied.element_bits,
         "ptx": list(copied.ptx),
-        "body": {
-            "atom": copied.atom,
-            "bits": copied.bits,
-            "element_bits": copied.element_bits,
-            "thr_layout": str(thr) if thr else None,
-            "val_layout": str(val) if val else None,
-            "tile": tiler if known and len(tiler or ()) == 2 else None,
-        },
+        "body": {"atom": copied.atom, "bits": copied.bits, "element_bits": copied.element_bits, **body},
     }
-    return _told(facts, copied, opened, shapes.symbols(*(one.shape for one in (thr, val) if one)))
+
+
+def _product(thr: shapes.Laid, val: shapes.Laid) -> list[int | None]:
+    """The tile that a thread and a value layout cover; None for a mode that is open."""
+    rank = _rank(thr, val)
+    both = zip(_two(thr.shape, rank), _two(val.shape, rank), strict=True)
+    return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
 
 
 def _told(facts: dict[str, Any], copied: Copied, opened: list[str], names: list[str]) -> Found:
@@ -241,37 +290,34 @@ def _rank(*laid: shapes.Laid) -> int:
 def _of_mma(copied: Copied, letter: str, mma: Found | None) -> Found:
     """make_tiled_copy_A(atom, tiled_mma): the tile of that operand, as the MMA's threads hold it."""
     facts = mma.facts if mma else {}
-    body, tile, shape = facts.get("body"), facts.get("tile_mnk"), facts.get("atom_mnk")
-    which = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}[letter]
-    whole = bool(tile) and all(isinstance(one, int) for one in tile or ())
-    sizes = [tile[n] for n in which] if tile and whole else None
-    values = None
-    if sizes and facts["candidates"] and shape and body and body["atom_layout"]:
-        i = catalog.find(facts["candidates"][0])
-        op = i.operands.get(letter.lower()) or i.operands.get("d")
-        laid = shapes.printed(body["atom_layout"])
-        if op is not None and laid is not None and not (i.family.by_descriptor and letter == "B"):
-            modes = [shapes.size(one) or 1 for one in laid.shape]
-            values = op.values
-            for n, whole_size in zip(which, sizes, strict=True):
-                values = values * whole_size // (shape[n] * modes[n])
-    answer = {
-        "threads": facts.get("threads"),
-        "values_per_thread": values,
-        "tiler_mn": sizes,
-        "element_bits": copied.element_bits,
-        "ptx": list(copied.ptx),
-        "body": {
-            "atom": copied.atom,
-            "bits": copied.bits,
-            "element_bits": copied.element_bits,
-            "tiled_mma": dict(body) if body else None,
-            "operand": letter.lower(),
-            "tile": sizes,
-        },
-    }
+    made, tile = facts.get("body"), facts.get("tile_mnk") or ()
+    sizes = [tile[n] for n in _AXES[letter]] if tile and all(isinstance(one, int) for one in tile) else None
+    values = _values_of_mma(letter, sizes, facts) if sizes else None
+    body = {"tiled_mma": dict(made) if made else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
-    return _told(answer, copied, opened, [])
+    return _told(_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
+
+
+_AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
+
+
+def _values_of_mma(letter: str, sizes: list[int], facts: Mapping[str, Any]) -> int | None:
+    """How many elements of an operand's tile a thread of a TiledMMA holds; None where its atom is open, or reads the
+    operand through a descriptor.
+    """
+    shape, layout = facts["atom_mnk"], facts["body"]["atom_layout"]
+    if not facts["candidates"] or not shape or not layout:
+        return None
+    i = catalog.find(facts["candidates"][0])
+    op = i.operands.get(letter.lower()) or i.operands.get("d")
+    laid = shapes.printed(layout)
+    if op is None or laid is None or (i.family.by_descriptor and letter == "B"):
+        return None
+    modes = [shapes.size(one) or 1 for one in laid.shape]
+    values = op.values
+    for n, whole in zip(_AXES[letter], sizes, strict=True):
+        values = values * whole // (shape[n] * modes[n])
+    return values
 
 
 def _of_map(copied: Copied | None, tv: shapes.Laid, sizes: list[Any], tiler: str | None = None) -> Found:
@@ -279,19 +325,24 @@ def _of_map(copied: Copied | None, tv: shapes.Laid, sizes: list[Any], tiler: str
     it is written where it is not sizes alone.
     """
     whole = len(sizes) == 2 and all(isinstance(one, int) for one in sizes)
-    pair = isinstance(tv.shape, tuple) and len(tv.shape) == 2
-    counts = (shapes.size(tv.shape[0]), shapes.size(tv.shape[1])) if pair else (None, None)
-    plain = whole and ":" not in (tiler or "") and pair and None not in counts and tv.stride is not None
-    turned = _inverted(tv, sizes) if plain else None
+    counts = _counts(tv)
+    placed = whole and None not in counts and tv.stride is not None
+    turned = _inverted(tv, sizes) if placed and ":" not in (tiler or "") else None
     thr, val = turned or (None, None)
-    mapped = turned is None and whole and pair and not shapes.symbols(tv.shape) and tv.stride is not None
-    opened = [] if turned or mapped else ["thr_layout", "val_layout"]
+    opened = [] if placed else ["thr_layout", "val_layout"]
     found = _found(copied, thr, val, sizes if whole else None, opened, counts)
-    if mapped:
+    if placed and turned is None:
         body = found.facts["body"]
         del body["thr_layout"], body["val_layout"]
         body |= {"layout_tv": str(tv), "tiler_mn": tiler or shapes.spelled(tuple(sizes))}
     return found
+
+
+def _counts(tv: shapes.Laid) -> tuple[int | None, int | None]:
+    """How many threads and values a map has; None for what is open."""
+    if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
+        return None, None
+    return shapes.size(tv.shape[0]), shapes.size(tv.shape[1])
 
 
 def _inverted(tv: shapes.Laid, sizes: list[int]) -> tuple[shapes.Laid, shapes.Laid] | None:

@@ -7,7 +7,7 @@ larger of atoms × atom and the permutation, in each of M, N, K.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -46,9 +46,8 @@ def atoms_alone(text: str) -> tuple[Found, ...]:
     spelled = umma_atoms.read(text)
     if spelled is None or spelled.atom is None:
         return ()
-    name = spelled.text
-    atom = Atom((), name, {one: spelled.atom.major(one) for one in "ab"}, True, umma=spelled)
-    return (_found(atom, None, atoms_mnk=[1, 1, 1], permutation=None, sizes=[], opened=[], notices=[]),)
+    majors = {one: spelled.atom.major(one) for one in "ab"}
+    return (_Tiled(Atom((), spelled.text, majors, True, umma=spelled), None).found,)
 
 
 def read(text: str) -> tuple[Found, ...]:
@@ -66,104 +65,171 @@ def read(text: str) -> tuple[Found, ...]:
 
 def made(home: Text, term: Term) -> Found | None:
     """The TiledMMA of a term; None where the text does not say what it is made of."""
-    if term.name == "make_trivial_tiled_mma":
-        atom, layout, third = atoms.atom(home, term), term.at(5, "atom_layout_mnk"), None
-        if len(term.args or ()) < 4 and not term.named:
-            return None
-        if atom is None and atoms.BLACKWELL.search(term.path):
-            return None
-        if atom is not None and atom.umma:
-            layout = None
-    else:
-        angle = term.args if term.name == "make_tiled_mma" else term.angle
-        if not angle and not term.named:
-            return None
-        first = (angle or (None,))[0]
-        if first is None:
-            first = term.at(9, "op_or_atom", "op", "atom")
-        layout = angle[1] if angle and len(angle) > 1 else term.at(9, "atom_layout_mnk", "atom_layout")
-        third = angle[2] if angle and len(angle) > 2 else term.at(9, "permutation_mnk", "permutation_tiler")
-        if term.name != "make_tiled_mma" and isinstance(home.meant(first), Term) and home.meant(first).name == "Atom":
-            return None  # CuTe's own TiledMMA<Atom, TiledThr, TiledPerm>
-        atom = atoms.atom(home, first)
-        if atom is None and layout is None and third is None and term.args is None:
-            return None
+    parts = _trivial_parts(home, term) if term.name == "make_trivial_tiled_mma" else _parts(home, term)
+    if parts is None:
+        return None
+    atom, layout, third = parts
     laid = shapes.layout(home, layout) if layout is not None else None
-    opened = [] if atom and (atom.found or (atom.umma and atom.umma.atom)) else ["atom"]
+    tiled = _Tiled(atom, laid)
+    if atom is None or not atom.known:
+        tiled.opened.append("atom")
     if layout is not None and laid is None:
-        opened.append("atom_layout")
-    atoms_mnk = _three(laid.shape) if laid else [1, 1, 1]
-    permutation, sizes = shapes.tiler(home, third) if third is not None else (None, [])
-    notices: list[str] = []
-    value = home.meant(third) if third is not None else None
-    if isinstance(value, Term) and value.name in ("Layout", "make_layout"):
-        values = shapes.layout(home, value)
-        times = _three(values.shape) if values else [1, 1, 1]
-        sizes = _times(_times(atom.shape if atom else None, atoms_mnk), times) or []
-        permutation = (
-            shapes.spelled(tuple(sizes)) if sizes and max(x for x in times if isinstance(x, int)) > 1 else None
-        )
-        notices.append("The third argument is the value layout of older CuTe: the tile is the atoms' times it.")
-    elif third is not None and permutation is None and not sizes:
-        opened.append("permutation")
-    return _found(atom, laid, atoms_mnk=atoms_mnk, permutation=permutation, sizes=sizes, opened=opened, notices=notices)
+        tiled.opened.append("atom_layout")
+    if third is not None:
+        _add_third(home, tiled, third)
+    return tiled.found
 
 
-def _found(
-    atom: Atom | None,
-    laid: shapes.Laid | None,
-    *,
-    atoms_mnk: list[Any],
-    permutation: str | None,
-    sizes: list[Any],
-    opened: list[str],
-    notices: list[str],
-    threads: int | None = None,
-) -> Found:
-    shape = atom.shape if atom else None
-    count = shapes.size(tuple(atoms_mnk))
-    if threads is None and atom and atom.threads and count and "atom_layout" not in opened:
-        threads = atom.threads * count
-    whole = _times(shape, atoms_mnk)
-    tile = [_larger(core, size) for core, size in zip(whole or [None] * 3, [*sizes, None, None, None], strict=False)]
-    names = shapes.symbols(tuple(atoms_mnk), tuple(x for x in sizes if x is not None))
-    known = all(isinstance(x, int) for x in tile)
-    umma = atom.umma if atom else None
-    if umma:
-        names = [*names, *umma.open]
-    opened = [*opened, *(["threads"] if threads is None else []), *([] if known else ["tile_mnk"]), *names]
-    found = atom.found if atom else ()
-    ptx = [umma.atom.bound.ptx] if umma and umma.atom else [i.ptx for i in found]
-    layout = laid if laid is not None else shapes.Laid((1, 1, 1), (0, 0, 0))
-    body = {
-        "atom": atom.spelled if atom else None,
-        "atom_layout": None if "atom_layout" in opened else str(_rank_three(layout)),
-        "permutation": permutation,
-        "tile": tile if known and not umma else None,
-    }
-    facts: dict[str, Any] = {
-        "threads": threads,
-        "tile_mnk": tile if any(x is not None for x in tile) else None,
-        "atom_mnk": shape,
-        "permutation": permutation,
-        "candidates": ptx[:_MOST_LISTED],
-        "body": body,
-        **({"majors": atom.majors} if atom and atom.majors else {}),
-    }
-    if umma and umma.atom:
-        facts["umma"] = {
-            "idesc": str(umma.atom.word),
-            "ctas": umma.atom.ctas,
-            "a_from": "tensor" if umma.atom.tensor_a else "shared",
+# the atom, and the values of the atom layout and of the third argument, None for those that are not there
+_Parts = tuple[Atom | None, Any, Any]
+
+
+def _trivial_parts(home: Text, term: Term) -> _Parts | None:
+    """make_trivial_tiled_mma(types, majors, …, atom_layout_mnk, …) of the DSL"""
+    if len(term.args or ()) < 4 and not term.named:
+        return None
+    atom = atoms.atom(home, term)
+    if atom is None and atoms.BLACKWELL.search(term.path):
+        return None
+    return atom, None if atom and atom.umma else term.at(5, "atom_layout_mnk"), None
+
+
+def _parts(home: Text, term: Term) -> _Parts | None:
+    """make_tiled_mma(atom, atom layout, permutation) and TiledMMA<…>"""
+    given = (term.args if term.name == "make_tiled_mma" else term.angle) or ()
+    if not given and not term.named:
+        return None
+
+    def argument(place: int, *keywords: str) -> Any:
+        return given[place] if place < len(given) else term.at(9, *keywords)
+
+    first = argument(0, "op_or_atom", "op", "atom")
+    layout = argument(1, "atom_layout_mnk", "atom_layout")
+    third = argument(2, "permutation_mnk", "permutation_tiler")
+    meant = home.meant(first)
+    if term.name != "make_tiled_mma" and isinstance(meant, Term) and meant.name == "Atom":
+        return None  # CuTe's own TiledMMA<Atom, TiledThr, TiledPerm>
+    atom = atoms.atom(home, first)
+    if term.args is None and all(part is None for part in (atom, layout, third)):
+        return None
+    return atom, layout, third
+
+
+def _add_third(home: Text, tiled: _Tiled, third: Any) -> None:
+    """Add the permutation of M, N and K, or the value layout that older CuTe takes in its place."""
+    value = home.meant(third)
+    if not isinstance(value, Term) or value.name not in ("Layout", "make_layout"):
+        tiled.permutation, tiled.sizes = shapes.tiler(home, third)
+        if tiled.permutation is None and not tiled.sizes:
+            tiled.opened.append("permutation")
+        return
+    values = shapes.layout(home, value)
+    times = _three(values.shape) if values else [1, 1, 1]
+    tiled.sizes = _times(_times(tiled.shape, tiled.atoms_mnk), times) or []
+    if tiled.sizes and max(x for x in times if isinstance(x, int)) > 1:
+        tiled.permutation = shapes.spelled(tuple(tiled.sizes))
+    tiled.notices.append("The third argument is the value layout of older CuTe: the tile is the atoms' times it.")
+
+
+@dataclass(slots=True)
+class _Tiled:
+    """A TiledMMA as far as a text says what it is. laid: the atom layout, None for one atom; sizes: those of the
+    permutation's modes; printed_threads: as a print says them.
+    """
+
+    atom: Atom | None
+    laid: shapes.Laid | None
+    permutation: str | None = None
+    sizes: list[Any] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    printed_threads: int | None = None
+
+    @property
+    def shape(self) -> list[int] | None:
+        """M, N and K of the atom."""
+        return self.atom.shape if self.atom else None
+
+    @property
+    def atoms_mnk(self) -> list[Any]:
+        """How many atoms stand in M, N and K."""
+        return _three(self.laid.shape) if self.laid else [1, 1, 1]
+
+    @property
+    def threads(self) -> int | None:
+        if self.printed_threads is not None:
+            return self.printed_threads
+        of_atom, count = self.atom.threads if self.atom else None, shapes.size(tuple(self.atoms_mnk))
+        return of_atom * count if of_atom and count and "atom_layout" not in self.opened else None
+
+    @property
+    def umma(self) -> umma_atoms.Spelled | None:
+        return self.atom.umma if self.atom else None
+
+    @property
+    def candidates(self) -> list[str]:
+        """The instructions that it may issue."""
+        if self.umma and self.umma.atom:
+            return [self.umma.atom.bound.ptx]
+        return [i.ptx for i in self.atom.found] if self.atom else []
+
+    def tile(self, shape: list[int] | None) -> list[Any]:
+        """M, N and K of the tile, for an atom of this shape."""
+        whole = _times(shape, self.atoms_mnk) or [None] * 3
+        return [_larger(core, size) for core, size in zip(whole, [*self.sizes, None, None, None], strict=False)]
+
+    @property
+    def found(self) -> Found:
+        atom, umma, threads, tile = self.atom, self.umma, self.threads, self.tile(self.shape)
+        known = all(isinstance(x, int) for x in tile)
+        names = shapes.symbols(tuple(self.atoms_mnk), tuple(x for x in self.sizes if x is not None))
+        names += umma.open if umma else ()
+        missing = (["threads"] if threads is None else []) + ([] if known else ["tile_mnk"])
+        facts: dict[str, Any] = {
+            "threads": threads,
+            "tile_mnk": tile if any(x is not None for x in tile) else None,
+            "atom_mnk": self.shape,
+            "permutation": self.permutation,
+            "candidates": self.candidates[:_MOST_LISTED],
+            "body": self.body(tile if known and not umma else None),
+            **({"majors": atom.majors} if atom and atom.majors else {}),
+            **self.umma_facts,
         }
-        notices = [*notices, UMMA]
-        notices += [f"The text leaves {', '.join(umma.open)} open; the tile is the same for all."] if umma.open else []
-    elif atom and atom.tensor_memory:
-        notices = [*notices, TENSOR_MEMORY]
-    said = "×".join("?" if x is None else str(x) for x in tile)
-    who = f"{threads if threads is not None else '?'} {'CTA' if umma else 'thread'}{'s' * (threads != 1)}"
-    title = f"TiledMMA: {who}, tile {said}"
-    return Found("tiled_mma", title, facts, tuple(notices), True, tuple(dict.fromkeys(opened)))
+        undetermined = tuple(dict.fromkeys((*self.opened, *missing, *names)))
+        return Found("tiled_mma", self.title, facts, (*self.notices, *self.atom_notices), True, undetermined)
+
+    @property
+    def title(self) -> str:
+        threads, tile = self.threads, self.tile(self.shape)
+        who = f"{threads if threads is not None else '?'} {'CTA' if self.umma else 'thread'}{'s' * (threads != 1)}"
+        return f"TiledMMA: {who}, tile {'×'.join('?' if x is None else str(x) for x in tile)}"
+
+    def body(self, tile: list[Any] | None) -> dict[str, Any]:
+        """The body of POST /tiles/mma."""
+        layout = self.laid if self.laid is not None else shapes.Laid((1, 1, 1), (0, 0, 0))
+        return {
+            "atom": self.atom.spelled if self.atom else None,
+            "atom_layout": None if "atom_layout" in self.opened else str(_rank_three(layout)),
+            "permutation": self.permutation,
+            "tile": tile,
+        }
+
+    @property
+    def umma_facts(self) -> dict[str, Any]:
+        """What is known of an UMMA atom whose arguments are known."""
+        made = self.umma.atom if self.umma else None
+        if made is None:
+            return {}
+        source = "tensor" if made.tensor_a else "shared"
+        return {"umma": {"idesc": str(made.word), "ctas": made.ctas, "a_from": source}}
+
+    @property
+    def atom_notices(self) -> list[str]:
+        """What to know of an atom of tensor memory."""
+        if self.umma and self.umma.atom:
+            open_ = ", ".join(self.umma.open)
+            return [UMMA, *([f"The text leaves {open_} open; the tile is the same for all."] if open_ else [])]
+        return [TENSOR_MEMORY] if self.atom and self.atom.tensor_memory else []
 
 
 def _three(shape: Any) -> list[Any]:
@@ -212,55 +278,62 @@ def _blocks(text: str) -> list[dict[str, str]]:
 
 def _printed(block: dict[str, str]) -> Found | None:
     thr = shapes.printed(block.get("thr", ""))
-    shape = shapes.printed(block.get("shape", ""))
     if thr is None or not isinstance(thr.shape, tuple) or len(thr.shape) < 2:
         return None
-    threads = shapes.size(thr.shape)
     in_atom = shapes.size(thr.shape[0]) or 1
-    modes, steps = thr.shape[1:], thr.stride[1:]
-    steps = tuple(_divided(step, in_atom) for step in steps)
-    laid = shapes.Laid(modes, steps if all(s is not None for s in steps) else shapes.compact(modes))
-    mnk = [shapes.size(one) for one in shape.shape] if shape and isinstance(shape.shape, tuple) else None
-    opened, notices = [], []
-    found: list[Instruction] = []
-    sizes = dict(zip("mnk", (int(n or 0) for n in mnk), strict=False)) if mnk and len(mnk) == 3 else {}
-    if sizes:
-        found = [i for i in catalog.instructions() if _is(i, sizes, in_atom, block)]
+    sizes = _printed_sizes(block)
+    found = [i for i in catalog.instructions() if _is(i, sizes, in_atom, block)] if sizes else []
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
+    atom = Atom(tuple(found), "", {}, memory, bool(found) and _holds_a(found[0], block))
+    tiled = _Tiled(atom, _printed_atoms(thr, in_atom), printed_threads=shapes.size(thr.shape))
+    if "permutation" in block:
+        tiled.permutation, tiled.sizes = shapes.printed_tiler(block["permutation"])
+    if found:
+        if len(found) > 1:
+            tiled.notices.append(
+                f"The print names no atom: {len(found)} instructions have these maps, which are the same for all."
+            )
+        return tiled.found
+    tiled.opened.append("atom")
+    return _of_sizes(tiled, sizes, in_atom) if sizes else tiled.found
+
+
+def _printed_atoms(thr: shapes.Laid, in_atom: int) -> shapes.Laid:
+    """The layout of the atoms, without the threads in one that come first in ThrLayoutVMNK."""
+    steps = tuple(_divided(step, in_atom) for step in thr.stride[1:])
+    modes = thr.shape[1:]
+    return shapes.Laid(modes, steps if all(s is not None for s in steps) else shapes.compact(modes))
+
+
+def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
+    """M, N and K of the atom that a print names, {} where it names none."""
+    shape = shapes.printed(block.get("shape", ""))
+    modes = shape.shape if shape and isinstance(shape.shape, tuple) else ()
+    return {dim: shapes.size(one) or 0 for dim, one in zip("mnk", modes, strict=True)} if len(modes) == 3 else {}
+
+
+def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
+    """Whether a print shows A of a wgmma over its threads: in registers."""
     held = shapes.printed(block.get("a", ""))
     of_threads = held.stride[0] if held and isinstance(held.stride, tuple) else 0
-    registers = any(shapes.leaves(of_threads)) and bool(found) and found[0].family.by_descriptor
-    atom = Atom(tuple(found), "", {}, memory, registers)
-    if not found:
-        opened.append("atom")
-    elif len(found) > 1:
-        notices.append(
-            f"The print names no atom: {len(found)} instructions have these maps, which are the same for all."
-        )
-    issued = umma_atom.fitting(in_atom, sizes["m"], sizes["n"], sizes["k"]) if memory and not found else []
+    return any(shapes.leaves(of_threads)) and i.family.by_descriptor
+
+
+def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> Found:
+    """A TiledMMA whose atom is known by its shape alone: no instruction of registers, it may be a tcgen05.mma."""
+    issued = []
+    if tiled.atom and tiled.atom.tensor_memory:
+        issued = umma_atom.fitting(in_atom, sizes["m"], sizes["n"], sizes["k"])
     if issued:
         kinds = listed([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
-        notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
-    permutation, extents = shapes.printed_tiler(block["permutation"]) if "permutation" in block else (None, [])
-    one = _found(
-        atom,
-        laid,
-        atoms_mnk=_three(modes),
-        permutation=permutation,
-        sizes=extents,
-        opened=opened,
-        notices=notices,
-        threads=threads,
-    )
-    if sizes and not found:
-        one.facts["atom_mnk"] = list(sizes.values())  # type: ignore[index]
-        whole = _times(list(sizes.values()), _three(modes))
-        tile = [_larger(c, s) for c, s in zip(whole or [], [*extents, None, None, None], strict=False)]
-        one.facts["tile_mnk"] = one.facts["body"]["tile"] = tile  # type: ignore[index]
-    if issued:
-        one.facts["candidates"] = [each.ptx for each in issued]  # type: ignore[index]
-        return replace(one, title=f"TiledMMA: {in_atom} CTA{'s' * (in_atom > 1)}, tile {'×'.join(map(str, tile))}")
-    return one
+        tiled.notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
+    one, shape = tiled.found, list(sizes.values())
+    tile = tiled.tile(shape)
+    facts = {**one.facts, "atom_mnk": shape, "tile_mnk": tile, "body": {**one.facts["body"], "tile": tile}}
+    if not issued:
+        return replace(one, facts=facts)
+    title = f"TiledMMA: {in_atom} CTA{'s' * (in_atom > 1)}, tile {'×'.join(map(str, tile))}"
+    return replace(one, title=title, facts={**facts, "candidates": [each.ptx for each in issued]})
 
 
 def _divided(step: Any, by: int) -> Any:
@@ -272,27 +345,24 @@ def _divided(step: Any, by: int) -> Any:
 
 def _is(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
     """Whether an instruction's fragments are those of a print."""
-    family = i.family
-    if not family.multiplies or not family.specified or i.sizes != sizes:
+    if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
         return False
-    if threads != (8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else family.scope.threads):
+    if threads != atoms.threads_of(i):
         return False
-    if threads == 8:
+    return threads == 8 or all(_fits(i, letter, block) for letter in "abc")
+
+
+def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
+    """Whether an operand's map is what a print shows of it; what it does not show, or shows of shared memory, fits."""
+    op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
+    laid = shapes.printed(block[letter]) if letter in block else None
+    if laid is None or op is None:
         return True
-    for letter in "abc":
-        op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
-        laid = shapes.printed(block[letter]) if letter in block else None
-        if laid is None or op is None:
-            continue
-        if family.by_descriptor and letter == "b":
-            continue
-        if any(one.sparsity for one in i.operands.values()) and letter == "a":
-            continue
-        if family.by_descriptor and letter == "a" and 0 in shapes.leaves(laid.stride[:1]):
-            continue
-        if not same_map(op, laid, letter == "b"):
-            return False
-    return True
+    if letter == "a" and any(one.sparsity for one in i.operands.values()):
+        return True
+    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in shapes.leaves(laid.stride[:1]))):
+        return True
+    return same_map(op, laid, letter == "b")
 
 
 def same_map(op: Operand, laid: shapes.Laid, turned: bool) -> bool:

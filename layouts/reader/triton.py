@@ -97,9 +97,13 @@ _NOTED = {
     "tensor_memory_encoding": "A layout of tensor memory (tcgen05); /tmem shows where an MMA keeps D.",
     "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05); /tmem shows scale factors.",
 }
-_MMA5 = "versionMajor 5 is tcgen05: D lies in tensor memory, #ttng.tensor_memory_encoding lays it out."
+_OF_VERSIONS = (  # of nvidia_mma
+    (1, "versionMajor 1 is Volta's layout, which Triton has dropped."),
+    (5, "versionMajor 5 is tcgen05: D lies in tensor memory, #ttng.tensor_memory_encoding lays it out."),
+)
 _SHARED = frozenset("swizzled_shared nvmma_shared padded_shared shared_linear shared".split())
 _KNOWN = frozenset(row.attribute for row in GLUON.values()) | {"generic_linear"} | _SHARED | frozenset(_REFUSED)
+_OF_CLUSTERS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder")
 _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 
@@ -152,26 +156,21 @@ def _shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
 
 def _attribute(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
     name = term.path.partition(".")[2]
-    if name in _MEMORY_SPACES or (name not in _KNOWN and not term.named):
+    if name in _MEMORY_SPACES:
         return None, None
-    if name in _REFUSED and not term.named:
-        return name, {}
-    if name == "shared" and not term.named:
-        return None, None
+    if not term.named:
+        return (name, {}) if name in _KNOWN and name != "shared" else (None, None)
     params = {key: _value(home, value) for key, value in term.named if key}
     if isinstance(pairs := term.given.get(""), tuple) and pairs:
         params["intervals"] = [list(pair) for pair in pairs if isinstance(pair, tuple)]
-    for key in ("CTAsPerCGA", "CTASplitNum", "CTAOrder"):
-        params.setdefault(key, None)
-        if params[key] is None:
-            del params[key]
+    params = {key: value for key, value in params.items() if key not in _OF_CLUSTERS or value is not None}
     if name == "shared":
         name = "nvmma_shared" if params.get("hasLeadingOffset") is True else "swizzled_shared"
     return name, params
 
 
 def _gluon(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
-    parts = re.split(r"\.", term.path)
+    parts = term.path.split(".")
     name = next((part for part in reversed(parts) if part in GLUON), "")
     maker = ".".join(parts[-2:])
     if maker in gluon.MAKERS:
@@ -181,31 +180,32 @@ def _gluon(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
     if not name or parts[-1] != name:
         return None, None
     row = GLUON[name]
-    params: dict[str, Any] = {}
-    for (_, key), value in zip(row.names, term.args or (), strict=False):
-        params[key] = _value(home, value)
+    params = {key: _value(home, value) for (_, key), value in zip(row.names, term.args or (), strict=False)}
     names = dict(row.names)
-    for key, value in term.named:
-        params[names.get(key, key)] = _value(home, value)
+    params |= {names.get(key, key): _value(home, value) for key, value in term.named}
     if not params and row.names and name != "TensorMemoryScalesLayout":
         return None, None
+    return row.attribute, _as_mlir(name, params)
+
+
+def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A Gluon class's parameters with those split, renamed and left out that MLIR's attribute has otherwise."""
     version = params.pop("version", None)
     if isinstance(version, list) and version:
         params = {"versionMajor": version[0], "versionMinor": version[1] if len(version) > 1 else 0, **params}
     elif version is not None:
         params["version"] = version
-    if (
-        isinstance(block := params.pop("block", None) if name == "TensorMemoryLayout" else None, list)
-        and len(block) == 2
-    ):
-        params = {"blockM": block[0], "blockN": block[1], **params}
+    if name == "TensorMemoryLayout":
+        block = params.pop("block", None)
+        if isinstance(block, list) and len(block) == 2:
+            params = {"blockM": block[0], "blockN": block[1], **params}
     if isinstance(params.get("colStride"), bool):  # older Gluon: TensorMemoryLayout(block, unpacked, …)
         params = {("unpacked" if key == "colStride" else key): value for key, value in params.items()}
     if pairs := params.pop("interval_padding_pairs", None):
         params["intervals"] = pairs
     if params.get("CGALayout") == []:
         del params["CGALayout"]
-    return row.attribute, params
+    return params
 
 
 def _value(home: Text, value: Any, deep: int = 0) -> Any:
@@ -265,34 +265,51 @@ def _symbols(value: Any) -> list[str]:
 
 
 def _found(attribute: str, params: dict[str, Any], words: str, shape: tuple[list[int], int | None] | None) -> Found:
-    mma = _mma(attribute, params)
-    found = _instructions(mma) if mma else []
-    index = params.get("opIdx")
-    letter = "ab"[index] if attribute == "dot_op" and type(index) is int and index in (0, 1) else None
-    if attribute == "nvidia_mma":
-        letter = "d"
-    sizes, bits = shape or (params.get("shape") if attribute in ("linear", "padded_shared") else None, None)
-    if bits is None and isinstance(params.get("elementBitWidth"), int):
-        bits = params["elementBitWidth"]
-    if letter in ("a", "b") and bits:
-        found = [i for i in found if i.operands.get(letter) is None or i.operands[letter].element.bits == bits] or found
-    sizes = sizes if isinstance(sizes, list) and all(isinstance(n, int) for n in sizes) else None
+    letter = _operand(attribute, params)
+    sizes, bits = _tensor(attribute, params, shape)
     opened = [] if sizes else ["shape"]
     opened += [] if bits else ["element_bits"]
     opened += [name for name in dict.fromkeys(_symbols(list(params.values()))) if name]
     facts: dict[str, Any] = {
         "attribute": attribute,
         "params": {key: _parent(value) for key, value in params.items()},
-        "candidates": [i.ptx for i in found][:_MOST_LISTED],
+        "candidates": [i.ptx for i in _candidates(attribute, params, letter, bits)][:_MOST_LISTED],
         "operand": letter,
         "body": {"text": words, "shape": sizes, "element_bits": bits},
     }
     notices = [said[attribute] for said in (_REFUSED, _NOTED) if attribute in said]
-    if attribute == "nvidia_mma" and params.get("versionMajor") == 1:
-        notices.append("versionMajor 1 is Volta's layout, which Triton has dropped.")
-    if attribute == "nvidia_mma" and params.get("versionMajor") == 5:
-        notices.append(_MMA5)
+    version = params.get("versionMajor") if attribute == "nvidia_mma" else None
+    notices += [said for major, said in _OF_VERSIONS if major == version]
     return Found("triton", f"Triton layout {shown(words, 100)}", facts, tuple(notices), True, tuple(opened))
+
+
+def _operand(attribute: str, params: dict[str, Any]) -> str | None:
+    """The operand of an MMA that a layout is of."""
+    if attribute == "nvidia_mma":
+        return "d"
+    index = params.get("opIdx")
+    return "ab"[index] if attribute == "dot_op" and type(index) is int and index in (0, 1) else None
+
+
+def _tensor(
+    attribute: str, params: dict[str, Any], shape: tuple[list[int], int | None] | None
+) -> tuple[list[int] | None, int | None]:
+    """(the sizes of the tensor, the bits of an element), by the text or by the layout; None for what is open."""
+    own = params.get("shape") if attribute in ("linear", "padded_shared") else None
+    sizes, bits = shape or (own, None)
+    if bits is None and isinstance(params.get("elementBitWidth"), int):
+        bits = params["elementBitWidth"]
+    known = isinstance(sizes, list) and all(isinstance(n, int) for n in sizes)
+    return sizes if known else None, bits
+
+
+def _candidates(attribute: str, params: dict[str, Any], letter: str | None, bits: int | None) -> list[Instruction]:
+    """The instructions of the MMA that a layout stands on; of A or B those with its bits, where there are any."""
+    mma = _mma(attribute, params)
+    found = _instructions(mma) if mma else []
+    if letter not in ("a", "b") or not bits:
+        return found
+    return [i for i in found if i.operands.get(letter) is None or i.operands[letter].element.bits == bits] or found
 
 
 def _parent(value: Any) -> Any:

@@ -124,39 +124,47 @@ def _alike(one: str, name: str) -> int:
 
 def _template(home: Text, value: Term) -> Spelled:
     row, ending, pair = _row(value.name)
-    given = list(value.angle or ())
-    scaled, vector = "MX" in row.stem, 0 not in row.kinds
-    names = ["a", "b", "d", *(["scale_type"] if scaled else []), "m", "n", *(["vs"] if vector else [])]
-    names += ["transpose_a", "transpose_b", *(["scale"] if "SCALED" in ending else [])]
-    names += ["negate_a", "negate_b"] if row.signs or ending.startswith(TENSOR) else []
-    names += ["saturate"]
-    if len(given) < names.index("transpose_a"):
-        says = f"{value.name} has {len(given)} template arguments."
-        raise LayoutError("bad_atom", says, f"It takes types, M, N and majors, e.g. {EXAMPLE}.", "atom")
-    said = dict(zip(names, given, strict=False))
-    opened: list[str] = []
-    vs = home.number(said["vs"]) if vector else 0
+    said = _template_arguments(row, ending, value)
+    vs = home.number(said["vs"]) if "vs" in said else 0
     if vs is None:
-        opened.append(home.words(said["vs"]))
-        return Spelled(None, value.name, tuple(opened), value.span)
+        return Spelled(None, value.name, (home.words(said["vs"]),), value.span)
     if vs not in row.kinds:
         says = f"VS of {value.name} is {vs}."
         raise LayoutError("bad_atom", says, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
     kind = idesc.kind(row.kinds[vs])
     sparse = "SPARSE" in ending
-    whole = row.k or kind.k * (2 if sparse else 1)
-    factors = {1: "1X", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[whole // vs] if vector else "1X" if scaled else ""
-    wish, more = _wish(home, kind, said)
-    opened += more
+    wish, opened = _wish(home, kind, said)
     if row.k:
         wish["k"] = str(row.k)
-    form, tensor = PAIR if pair else ALONE, ending.startswith(TENSOR)
+    open_ = tuple(dict.fromkeys(opened))
     if {"m", "n"} - set(wish) or UNSAID in wish:
-        return Spelled(None, value.name, tuple(dict.fromkeys(opened)), value.span)
+        return Spelled(None, value.name, open_, value.span)
+    factors = "1X" if "scale_type" in said else ""
+    if vs:
+        factors = {1: "1X", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[(row.k or kind.k * (1 + sparse)) // vs]
+    form, tensor = PAIR if pair else ALONE, ending.startswith(TENSOR)
     atom = _made(kind, form, wish, sparse=sparse, tensor=tensor, factors=factors, scaled="SCALED" in ending)
     if why := umma_atom.narrower(atom, ending):
         raise LayoutError("bad_atom", why, f"PTX itself is wider: give {atom.bound.ptx} with its descriptor.", "atom")
-    return Spelled(atom, value.name, tuple(dict.fromkeys(opened)), value.span)
+    return Spelled(atom, value.name, open_, value.span)
+
+
+def _template_arguments(row: AtomRow, ending: str, value: Term) -> dict[str, Any]:
+    """Return the template arguments of an atom by name. LayoutError where there are too few."""
+    names = ["a", "b", "d"]
+    names += ["scale_type"] if "MX" in row.stem else []
+    names += ["m", "n"]
+    names += ["vs"] if 0 not in row.kinds else []
+    required = len(names)
+    names += ["transpose_a", "transpose_b"]
+    names += ["scale"] if "SCALED" in ending else []
+    names += ["negate_a", "negate_b"] if row.signs or ending.startswith(TENSOR) else []
+    names += ["saturate"]
+    given = value.angle or ()
+    if len(given) < required:
+        says = f"{value.name} has {len(given)} template arguments."
+        raise LayoutError("bad_atom", says, f"It takes types, M, N and majors, e.g. {EXAMPLE}.", "atom")
+    return dict(zip(names, given, strict=False))
 
 
 def _wish(home: Text, kind: Kind, said: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:

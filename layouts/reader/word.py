@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import Any
 
 from lanescope.bits import hex_word
 from lanescope.cxx.expression import LONGEST
@@ -16,6 +16,7 @@ from lanescope.reader.code import rows
 from lanescope.reader.code.word import runs
 from lanescope.reader.code.words import BuiltWord, built_words
 from lanescope.reader.found import Found
+from lanescope.reader.word_spellings import address, marked
 
 _NUMBER = re.compile(
     r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
@@ -80,21 +81,25 @@ def _read(text: str) -> tuple[Found, ...]:
         return ()
     if len(text) > LONGEST or _OTHER.search(text):
         return printed.read(text)
+    if _is_number(text):
+        return printed.examined(text) or _spelled(text)
+    return _read_code(text) if _CODE.search(text) else printed.read(text)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text begins as one number does, or as its two halves."""
     digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
     bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)
-    if bare or _NUMBER.match(text) or (_PAIR.match(text) and ":" not in text):
-        return printed.examined(text) or _spelled(text)
-    if not _CODE.search(text):
-        return printed.read(text)
+    return bare or bool(_NUMBER.match(text) or (_PAIR.match(text) and ":" not in text))
+
+
+def _read_code(text: str) -> tuple[Found, ...]:
+    """The words that code builds; LayoutError for short code that speaks of a descriptor and builds none."""
     if not _HINT.search(text):
         return ()
-    read: Callable[[str], tuple[Found, ...]]
-    if re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";")):
-        read = _built
-    else:
-        read = _spelled
+    builds = re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";"))
     try:
-        return read(text)
+        return _built(text) if builds else _spelled(text)
     except LayoutError:
         if told := printed.read(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
             return told
@@ -107,36 +112,53 @@ def _spelled(text: str) -> tuple[Found, ...]:
     if instruction_word.NAMED.search(text) and instruction_word.read(text):
         return ()
     read = read_word(text, "text")
-    small = read.word >> 32 == 0
-    strange = read.word & WGMMA.reserved_mask and of_word(read.word).usual
     plain = text.strip().rstrip(";")
-    bare = plain.isalnum() and (small or plain[:2].lower() != "0x")
-    if printed.address(read.word) or (strange and bare):
-        return ()  # an address, a hash, a number
-    short = _SHORT.fullmatch(text) is not None
-    notices = [note.text for note in read.warnings]
-    if strange and not notices and _runs(read.word) >= UNLIKELY:
-        many = "All" if (count := _runs(read.word)) == len(RESERVED) else f"{count} of its"
-        notices.append(
-            f"{many} {len(RESERVED)} groups of reserved bits are not 0. A program that builds a descriptor leaves them"
-            " 0, so this is probably another 64-bit value."
-        )
-    if small and not notices:
-        notices.append(
-            "Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?"
-        )
     number = _PLAIN.fullmatch(plain) is not None
-    if small and number and instruction_word.read(text):
-        return ()  # the 32 bits of tcgen05.mma's instruction descriptor
-    if number and plain.isdecimal() and len(plain) < _WHOLE and int(plain) < 1 << 32:
-        return ()  # decimal, of 32 bits
-    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not printed.marked(read.word)))
-    out = [printed.descriptor(read.word, tuple(notices), not (small or short or notices), fits=fits)]
+    if _is_other_value(plain, read.word) or (number and _has_32_bits(text, read.word)):
+        return ()
+    small = read.word >> 32 == 0
+    short = _SHORT.fullmatch(text) is not None
+    notices = tuple(note.text for note in read.warnings) or _doubts(read.word)
+    fits = number and (small or (len(plain.removeprefix("0x")) < _WHOLE and not marked(read.word)))
+    out = [printed.descriptor(read.word, notices, not (small or short or notices), fits=fits)]
     meant = {note.word for note in read.warnings} - {read.word}
     out += [
         printed.descriptor(word, ("What arithmetic in 64 bits throughout gives.",), False) for word in sorted(meant)
     ]
     return tuple(out)
+
+
+def _is_strange(word: int) -> bool:
+    """Whether a word has reserved bits that wgmma's descriptors leave 0."""
+    return bool(word & WGMMA.reserved_mask) and of_word(word).usual
+
+
+def _is_other_value(plain: str, word: int) -> bool:
+    """Whether a number is an address, a hash or a count."""
+    bare = plain.isalnum() and (word >> 32 == 0 or plain[:2].lower() != "0x")
+    return address(word) or (bare and _is_strange(word))
+
+
+def _has_32_bits(text: str, word: int) -> bool:
+    """Whether a number is the 32 bits of tcgen05.mma's instruction descriptor, or is written as 32 bits in decimal."""
+    if word >> 32 == 0 and instruction_word.read(text):
+        return True
+    plain = text.strip().rstrip(";")
+    return plain.isdecimal() and len(plain) < _WHOLE and int(plain) < 1 << 32
+
+
+def _doubts(word: int) -> tuple[str, ...]:
+    """What makes it unlikely that a word is a descriptor, or a whole one."""
+    count = _runs(word)
+    if _is_strange(word) and count >= UNLIKELY:
+        many = "All" if count == len(RESERVED) else f"{count} of its"
+        return (
+            f"{many} {len(RESERVED)} groups of reserved bits are not 0. A program that builds a descriptor leaves them"
+            " 0, so this is probably another 64-bit value.",
+        )
+    if word >> 32 == 0:
+        return ("Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?",)
+    return ()
 
 
 def _runs(word: int) -> int:
@@ -188,10 +210,20 @@ def _of_built(text: str, built: BuiltWord, name: str) -> tuple[Found, ...]:
         "word": None if built.start or unassigned else hex_word(built.word),
         "warnings": list(built.notices),
     }
-    told = f"start address from '{built.start}'" if built.start else hex_word(built.word)
-    if unassigned and not built.start:
-        known = [_SAYS[amount].format(value) for amount, value in fields.items() if value is not None]
-        told = ", ".join(known) or f"start address {descriptor.start_address:#x}"
+    told = _summarize_built(built, fields if unassigned else None, name)
     open_ = unassigned or (("start",) if built.start else ())
-    told += f" ({name})" if name else ""
     return (Found("builder", f"Code that builds a descriptor: {told}", facts, built.notices, not built.notices, open_),)
+
+
+def _summarize_built(built: BuiltWord, fields: dict[str, Any] | None, name: str) -> str:
+    """Say what is known of a word: its start address where code leaves it open, the fields (None for those that a text
+    leaves out), else the word.
+    """
+    behind = f" ({name})" if name else ""
+    if built.start:
+        return f"start address from '{built.start}'{behind}"
+    if fields is None:
+        return hex_word(built.word) + behind
+    known = [_SAYS[amount].format(value) for amount, value in fields.items() if value is not None]
+    start = Descriptor(built.word, of_word(built.word)).start_address
+    return (", ".join(known) or f"start address {start:#x}") + behind

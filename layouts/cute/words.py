@@ -1,0 +1,12 @@
+"""The names by which C++, the Python DSL and pycute call CuTe's values: what readers of texts and of code look up."""
+
+from __future__ import annotations
+
+TUPLES = frozenset("Shape Stride Step Coord Tile tuple Tuple".split()) | frozenset(
+    f"make_{what}" for what in ("shape", "stride", "step", "coord", "tile", "tuple")
+)
+LAYOUTS = frozenset(("Layout", "make_layout", "make_ordered_layout"))  # of a shape and strides or an order
+SWIZZLES = frozenset(("Swizzle", "make_swizzle"))
+UNDERSCORES = frozenset(("_", "Underscore", "X", "None"))  # a mode that is taken whole
+LEFT = frozenset(("LayoutLeft", "GenColMajor"))  # compact strides, the first mode fastest
+RIGHT = frozenset(("LayoutRight", "GenRowMajor"))  # compact strides, the last mode fastest

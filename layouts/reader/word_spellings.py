@@ -1,0 +1,251 @@
+"""How programs, debuggers and compilers spell the words of descriptors: a reader for each spelling, in `_SPELLINGS`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from lanescope.descriptor.matrix import SBO
+from lanescope.ptx.table.descriptors import of_word
+from lanescope.reader import columns
+from lanescope.reader.columns import Labelled, Span
+
+WORD = (1 << 64) - 1
+_LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|[01]{40,64}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
+_HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9a-fA-F]{8}|\d{1,10})[uU]?\b"
+_SIGNED = re.compile(r"\s*(?P<word>-\d{10,19}|\d{17,20})(?:[uU]?[lL]{0,2})\s*;?\s*")
+_SHOWN = re.compile(rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*(?P<word>{_LONG})[ \t]*$", re.M)
+_ARRAY = re.compile(  # print of an array
+    rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*\{{(?P<items>{_LONG}(?:, ?{_LONG}){{0,63}})\}}[ \t]*$", re.M
+)
+_LISTED = re.compile(  # NumPy's and PyTorch's
+    rf"\b(?:array|tensor)\(\s?\[(?P<items>[\[\s]{{0,8}}{_LONG}(?:[\],\[\s]{{1,16}}{_LONG}){{0,63}})[\]\s]{{0,8}}[,)\]]"
+)
+_HALVES = re.compile(
+    rf"(?<![A-Za-z])(?P<first>lo|low|hi|high|\.x|\.y)\b\s{{0,8}}[:= (]\s{{0,8}}(?P<one>{_HALF})\)?[\s,;|]{{1,4}}"
+    rf"(?:\w*(?:desc|Desc)\w*\s*[._]?)?(?P<second>lo|low|hi|high|\.x|\.y)\b\s{{0,8}}[:= (]\s{{0,8}}(?P<two>{_HALF})",
+    re.I,
+)
+_VECTOR = re.compile(rf"\{{\s?\.?x = (?P<one>{_HALF}), \.?y = (?P<two>{_HALF})\s?\}}")  # a debugger's uint2
+_BRACED = re.compile(  # desc = {0x00010100, 0x40000040}: the two halves of one, the lower first
+    r"(?<![\w.])(?P<label>[\w.\[\]]{0,30}[Dd]esc[\w.\[\]]{0,30})\s?[:=]\s?[{\[(]\s?(?P<one>0[xX][0-9a-fA-F]{1,8})u?,"
+    r"\s?(?P<two>0[xX][0-9a-fA-F]{1,8})u?\s?[}\])]"
+)
+_MOVED = re.compile(
+    r"\bmov\.[bus](?P<bits>32|64)\s+(?P<to>%?\w{1,20}), ?(?P<word>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})U?;"
+)
+_JOINED = re.compile(r"\bmov\.b64\s+(?P<to>%?\w{1,20}), ?\{(?P<low>%?\w{1,20}), ?(?P<high>%?\w{1,20})\}")
+_READS = re.compile(  # the operands of PTX that has descriptors among them
+    r"\b(?:wgmma\.mma_async|tcgen05\.(?:mma|cp))\b(?P<given>[^;]{0,4000})"
+)
+_REGISTERS = re.compile(r"%?\w{1,20}")
+_ATOM = re.compile(r"\bSM\d{2,3}_\w{0,40}\d{1,3}x\d")
+_EXAMINED = re.compile(
+    r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+"
+    r"(?P<held>0x[0-9a-fA-F]{1,16}(?:[ \t]+0x[0-9a-fA-F]{1,16}){0,7})[ \t]*$",
+    re.M,
+)
+_CONSTANT = re.compile(
+    r"(?:constant\s{0,8}\(?|=)\s{0,8}(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16}(?=\s*:\s*i64))(?=\s*:\s*i64|\s*,|\s*\))"
+    r"|\bi64\s+(?P<llvm>-?\d{10,20})\b"
+)
+_QUADS = re.compile(r"(0x[0-9a-fA-F]{9,16})|(0x[0-9a-fA-F]{1,8})[ \t]+(0x[0-9a-fA-F]{1,8})")  # of a line of x/gx, x/2wx
+_IS_LOW = {**dict.fromkeys(("lo", "low", "x"), True), **dict.fromkeys(("hi", "high", "y"), False)}
+
+
+def address(word: int) -> bool:
+    """Whether a number is an address of host or device memory, 47 bits from 0x5… or 0x7…: as a descriptor it would have
+    a stride of 64 KB or more.
+    """
+    return word >> 47 == 0 and word >> 44 in (0x5, 0x7)
+
+
+def marked(word: int) -> bool:
+    """Whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
+    return word >> 62 > 0 or not of_word(word).usual
+
+
+def likely(word: int) -> bool:
+    """Whether a number without a name is a descriptor: no reserved bit, and a stride."""
+    return not word & of_word(word).reserved_mask and SBO.get(word) > 0
+
+
+def parse_number(spelled: str) -> int:
+    """A number as printf writes it: 0x… or decimal, with zeros before it, or 40 binary digits or more."""
+    if len(spelled) >= 40:
+        return int(spelled, 2)
+    return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
+
+
+def _value(spelled: str) -> int | None:
+    value = parse_number(re.sub(r"[uUlL]+$", "", spelled))
+    return value & WORD if -(1 << 63) <= value <= WORD else None
+
+
+def find_words(text: str) -> Iterator[Labelled]:
+    """Find the words that a text spells, spelling after spelling; two spellings may claim one place."""
+    if signed := _SIGNED.fullmatch(text):
+        word = int(re.sub(r"[uUlL]", "", signed["word"]))
+        if word <= WORD and likely(word & WORD):
+            yield Labelled("", word & WORD, signed.span("word"), False)
+        return
+    for find_spelled in _SPELLINGS:
+        yield from find_spelled(text)
+
+
+def _find_shown(text: str) -> Iterator[Labelled]:
+    """Find `$1 = …` of a debugger, labelled with what it was asked for."""
+    expressions = columns.asked(text) if "$" in text else {}
+    for match in _SHOWN.finditer(text):
+        word = _value(match["word"])
+        if word is not None and likely(word):
+            yield Labelled(expressions.get(match.start("word"), ""), word, match.span("word"), False)
+
+
+def _find_listed(text: str) -> Iterator[Labelled]:
+    """Find the items of arrays, as a debugger, NumPy and PyTorch print them."""
+    for match in (*_ARRAY.finditer(text), *_LISTED.finditer(text)):
+        start = match.start("items")
+        for item in re.finditer(_LONG, match["items"]):
+            word = _value(item[0])
+            if word is not None and likely(word):
+                yield Labelled("", word, (start + item.start(), start + item.end()), False)
+
+
+def _find_halves(text: str) -> Iterator[Labelled]:
+    """Find lo and hi, .x and .y: the two halves of a word in either order."""
+    for match in _HALVES.finditer(text):
+        first_low, second_low = (_IS_LOW[match[name].lower().strip(".")] for name in ("first", "second"))
+        if first_low == second_low:
+            continue
+        one, two = _parse_halves(match["one"], match["two"])
+        word = (one | two << 32 if first_low else two | one << 32) & WORD
+        label = _before(text, match.start())
+        if label or not address(word):
+            yield Labelled(label, word, match.span(), False)
+
+
+def _parse_halves(*halves: str) -> tuple[int, ...]:
+    """Return both halves; without 0x they are hexadecimal if one of them is printed with %08x."""
+    prefixed = any(half[:2].lower() == "0x" for half in halves)
+    if not prefixed and any(half[0] == "0" and len(half) == 8 for half in halves):
+        return tuple(int(half, 16) for half in halves)
+    return tuple(parse_number(half.rstrip("uU")) for half in halves)
+
+
+def _find_vectors(text: str) -> Iterator[Labelled]:
+    """Find {x = …, y = …}, a debugger's uint2; without a label it must have a swizzle, which a point has not."""
+    for match in _VECTOR.finditer(text):
+        word = (parse_number(match["one"].rstrip("uU")) | parse_number(match["two"].rstrip("uU")) << 32) & WORD
+        label = _before(text, match.start()) or _before(text, text.rfind("\n", 0, match.start()) + 1)
+        if likely(word) and (label or marked(word)):
+            yield Labelled(label, word, match.span(), bool(label))
+
+
+def _find_braced(text: str) -> Iterator[Labelled]:
+    """Find desc = {0x…, 0x…}, the lower half first."""
+    for match in _BRACED.finditer(text):
+        word = parse_number(match["one"]) | parse_number(match["two"]) << 32
+        if likely(word):
+            yield Labelled(match["label"], word, match.span(), True)
+
+
+def _find_moved(text: str) -> Iterator[Labelled]:
+    """Find constants that PTX moves into a register of 64 bits, or into the two halves of one."""
+    read = {name for one in _READS.finditer(text) for name in _REGISTERS.findall(one["given"])}
+    if not read and _ATOM.search(text):
+        return  # the text says by another name what is run, and nothing of it reads these registers
+    for register, word, span in (*_moved_words(text), *_joined_words(text)):
+        if likely(word) and not address(word) and (marked(word) or register in read):
+            yield Labelled("", word, span, False)
+
+
+def _moved_words(text: str) -> Iterator[tuple[str, int, Span]]:
+    """Return (register, constant, its place) of each mov of 64 bits."""
+    for match in _MOVED.finditer(text):
+        if match["bits"] == "64":
+            yield match["to"], parse_number(match["word"]) & WORD, match.span("word")
+
+
+def _joined_words(text: str) -> Iterator[tuple[str, int, Span]]:
+    """Return (register, constant, place) of each mov.b64 of two registers that hold constants of 32 bits."""
+    moves = (match for match in _MOVED.finditer(text) if match["bits"] == "32")
+    constants = {match["to"]: parse_number(match["word"]) & 0xFFFFFFFF for match in moves}
+    for match in _JOINED.finditer(text) if constants else ():
+        if match["low"] in constants and match["high"] in constants:
+            yield match["to"], constants[match["low"]] | constants[match["high"]] << 32, match.span()
+
+
+def _find_examined(text: str) -> Iterator[Labelled]:
+    """Find the memory that a debugger examines: x/gx, x/2wx, x/8xb and x/4xh."""
+    for match in _EXAMINED.finditer(text):
+        parts, start = match["held"].split(), match.start("held")
+        if {len(part) for part in parts} in ({4}, {6}):
+            word = _little(parts)
+            if word is not None and likely(word):
+                yield Labelled("", word, match.span("held"), False)
+            continue
+        for at in _QUADS.finditer(match["held"]):
+            word = int(at[1], 16) if at[1] else int(at[2], 16) | int(at[3], 16) << 32
+            if likely(word):
+                yield Labelled("", word, (start + at.start(), start + at.end()), False)
+
+
+def _find_constants(text: str) -> Iterator[Labelled]:
+    """Find constants of 64 bits in LLVM's and MLIR's IR."""
+    for match in _CONSTANT.finditer(text):
+        name = "word" if match["word"] else "llvm"
+        word = parse_number(match[name]) & WORD
+        if likely(word):
+            yield Labelled("", word, match.span(name), False)
+
+
+def _find_labelled(text: str) -> Iterator[Labelled]:
+    """Find words behind a label or under the name of a column."""
+    for one in columns.read(text):
+        word = one.word & WORD
+        if -(1 << 63) <= one.word <= WORD and (word >> 32 if one.named else likely(word) and not address(word)):
+            yield replace(one, word=word)
+
+
+def _find_registers(text: str) -> Iterator[Labelled]:
+    """Find pairs of registers; of constants that SASS moves, those alone that look like a descriptor or are one."""
+    for one in columns.registers(text):
+        moved = "MOV" in text[slice(*one.span)]
+        if likely(one.word) and (not moved or marked(one.word) or f"gdesc[{one.label.split(':')[0]}]" in text):
+            yield one
+
+
+# of two readings of one place that are equally long and begin alike the first stands
+_SPELLINGS: tuple[Callable[[str], Iterator[Labelled]], ...] = (
+    _find_shown,
+    _find_listed,
+    _find_halves,
+    _find_vectors,
+    _find_braced,
+    _find_moved,
+    _find_examined,
+    _find_constants,
+    _find_labelled,
+    _find_registers,
+)
+
+
+def is_examined(text: str) -> bool:
+    """Return whether a text has a line of a debugger's x/gx or x/2wx."""
+    return _EXAMINED.search(text) is not None
+
+
+def _little(parts: list[str]) -> int | None:
+    """The 64 bits that a debugger shows as bytes or halves, the lowest first; None where it shows fewer or more."""
+    width = 4 * (len(parts[0]) - 2)
+    if width * len(parts) != 64:
+        return None
+    return sum(int(part, 16) << width * n for n, part in enumerate(parts))
+
+
+def _before(text: str, at: int) -> str:
+    """The label in front of the halves of a word: desc_a.lo, desc_a: lo."""
+    found = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
+    return found[1] if found and re.search("desc|word", found[1], re.I) else ""
