@@ -9,9 +9,11 @@ from math import prod
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.evaluate import Evaluation
+from lanescope.workbench.addresses import start_names
 from lanescope.workbench.found import Step
+from lanescope.workbench.names import letter
 from lanescope.workbench.stores import Store
-from lanescope.workbench.uses import Use, letter, names
+from lanescope.workbench.uses import Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def followed(
     seen: dict[str, set[str]] = {}
     for use in uses:
         for operand, given in use.given.items():
-            told = names(given.value)
+            told = start_names(given.value)
             if letter(*told) is None and use.computed:
                 first = called.get((given.value.const, given.value.pieces), "")
                 told = (first,) if letter(first) else tuple(_WORD.findall(text[slice(*given.span)]))

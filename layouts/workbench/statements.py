@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lanescope.workbench.uses import Use, names
+from lanescope.workbench.addresses import start_names
+from lanescope.workbench.uses import Use
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
@@ -103,7 +104,7 @@ def _same_sums(run: Sequence[Use], text: str) -> bool | None:
     given = [_arguments(one) for one in said]
     if len({len(one) for one in given}) != 1:
         return None
-    buffers = {name for use in run for own in use.given.values() for name in names(own.value)}
+    buffers = {name for use in run for own in use.given.values() for name in start_names(own.value)}
     written = {text[slice(*own.span)] for use in run for own in use.given.values()}
     kept = [
         texts
