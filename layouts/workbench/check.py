@@ -217,40 +217,46 @@ def _lines(text: str, span: Span) -> Span:
 
 
 def _operands(text: str, made: Bench, known: set[str], blame: Blame) -> tuple[list[Finding], list[Open]]:
-    found: list[tuple[Operand, Step, Span]] = []
+    """Findings of wrong reads, and what is open. known: codes of what the code itself does wrong."""
+    places: dict[tuple[str, Span], list[tuple[Operand, Step]]] = {}
     open_: list[Open] = []
     doubts = _Doubts(text, made)
     for one in made.operands:
-        wrong = _each_place(one)
-        at = made.pieces[one.descriptor].spans[0]
-        if not wrong:
-            if one.verdict == "unknown":
-                why = (
-                    "nothing in the file says how it is stored."
-                    if one.storage is None
-                    else one.missing[0]
-                    if one.missing
-                    else "the file does not say enough."
-                )
-                open_.append(Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at))
-            continue
-        for step in wrong:
-            crossed = next((c.message for c in step.causes if c.code == "operands_exchanged"), "")
-            refused = one.storage is not None and bool(made.pieces[one.storage].notices)
-            if refused and step.causes and step.causes[0].code == "not_canonical":
+        if one.verdict == "unknown":
+            open_.append(_not_verified(made, one))
+        for step in _each_place(one):
+            code = step.causes[0].code if step.causes else ""
+            if code == "not_canonical" and _refused_map(made, one):
                 continue  # the map is at fault, and is found
-            doubt = "" if crossed else doubts.of(one, step)
-            if crossed:
-                open_.append(Open(crossed, step.span))
-            elif doubt:
-                said = f"{one.name.upper()} of {one.instruction} would be read from the wrong place, but {doubt}"
-                open_.append(Open(said, step.span))
-            elif not (step.causes and _SAME.get(step.causes[0].code, step.causes[0].code) in known):
-                found.append((one, step, blame.of(one, step)))
-    places: dict[tuple[str, Span], list[tuple[Operand, Step]]] = {}
-    for one, step, span in found:
-        places.setdefault((step.causes[0].code if step.causes else "", span), []).append((one, step))
+            if why := _why_open(doubts, one, step):
+                open_.append(Open(why, step.span))
+            elif _SAME.get(code, code) not in known:
+                places.setdefault((code, blame.of(one, step)), []).append((one, step))
     return [_mismatch(made, alike, span) for (_, span), alike in places.items()], open_
+
+
+def _not_verified(made: Bench, one: Operand) -> Open:
+    """That an operand has no verdict, and why."""
+    why = one.missing[0] if one.missing else "the file does not say enough."
+    if one.storage is None:
+        why = "nothing in the file says how it is stored."
+    at = made.pieces[one.descriptor].spans[0]
+    return Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at)
+
+
+def _refused_map(made: Bench, one: Operand) -> bool:
+    """Whether a tensor map stores an operand that breaks a rule of TMA."""
+    return one.storage is not None and bool(made.pieces[one.storage].notices)
+
+
+def _why_open(doubts: _Doubts, one: Operand, step: Step) -> str:
+    """Why a wrong step is no finding; "" where it is one."""
+    crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
+    if crossed:
+        return crossed
+    doubt = doubts.of(one, step)
+    where = f"{one.name.upper()} of {one.instruction} would be read from the wrong place"
+    return f"{where}, but {doubt}" if doubt else ""
 
 
 def _each_place(one: Operand) -> list[Step]:
@@ -263,21 +269,30 @@ def _each_place(one: Operand) -> list[Step]:
 
 def _mismatch(made: Bench, alike: list[tuple[Operand, Step]], span: Span) -> Finding:
     """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
-    one, wrong = alike[0]
-    cause = wrong.causes[0] if wrong.causes else None
-    turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
-    where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
-    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
-    lost = wrong.total - wrong.matched
-    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place." if lost else f"{where}."
-    head += f" So are those of {listed(list(others))}." if others and lost else ""
-    moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
-    fix = str(cause.fix) if cause and cause.fix and not moved else ""
-    message = f"{head} {cause.message}" if cause else head
+    wrong = alike[0][1]
     names = {other.name for other, _ in alike}
     assumed = tuple((a.key, a.value) for a in made.assumed if a.said and (not a.operands or names & set(a.operands)))
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
-    return Finding(cause.code if cause else "other_bytes", message, span, fix, reads, assumed)
+    head = _lost(alike)
+    if not wrong.causes:
+        return Finding("other_bytes", head, span, "", reads, assumed)
+    cause = wrong.causes[0]
+    moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
+    fix = str(cause.fix) if cause.fix and not moved else ""
+    return Finding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed)
+
+
+def _lost(alike: list[tuple[Operand, Step]]) -> str:
+    """How many elements the first of some operands reads from the wrong place, and which others do so."""
+    one, wrong = alike[0]
+    turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
+    where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
+    lost = wrong.total - wrong.matched
+    if not lost:
+        return f"{where}."
+    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
+    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
+    return f"{head} So are those of {listed(list(others))}." if others else head
 
 
 class _Doubts:

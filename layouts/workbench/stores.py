@@ -62,6 +62,10 @@ class Store:
             return self.layout.text == other.layout.text
         return False
 
+    def named(self, names: Collection[str]) -> bool:
+        """Whether one of its names, as an address or not, is among some."""
+        return any(name.lstrip("&") in names for name in self.names)
+
     @property
     def operand(self) -> str | None:
         if self.map is not None:
@@ -127,15 +131,17 @@ def _laid_over(stores: Iterable[Store], clues: Clues) -> Choice | None:
 
 def _named(stores: Sequence[Store], clues: Clues, used: Collection[int]) -> Choice | None:
     """The store that TMA's loads, the names of the addresses or the operand's letter say."""
-    words = {word for address in clues.addresses for word in _words(address)}
-    alike = [store for store in stores if any(words & set(_words(name)) for name in store.names)]
     own = [store for store in stores if store.operand == clues.buffer]
-    loaded = [s for s in stores if s.map is not None and any(name.lstrip("&") in clues.loaded for name in s.names)]
+    loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
     if len(loaded) == 1 and not own:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
+    words = {word for address in clues.addresses for word in _words(address)}
+    alike = {
+        store.piece: (store, name) for store in stores for name in reversed(store.names) if words & set(_words(name))
+    }
     if len(alike) == 1:
-        called = next(name for name in alike[0].names if words & set(_words(name)))
-        return alike[0], f"it is named {called}"
+        store, name = next(iter(alike.values()))
+        return store, f"it is named {name}"
     if not own:
         return None
     if own[0].piece in used and all(letter(address) != clues.buffer for address in clues.addresses):
@@ -165,11 +171,11 @@ def over(stores: Iterable[Store], start: Linear | None, operand: str, of: str = 
     """
     if start is None or not start.terms:
         return []
-    found = [s for s in stores if s.begins is not None and s.begins.terms == start.terms]
-    below = [s.begins.const for s in found if s.begins is not None and s.begins.const <= start.const]
-    here = [s for s in found if s.begins is not None and below and s.begins.const == max(below)]
-    here = [s for s in here if s.of == of] or here
-    here = [s for s in here if any(letter(one) == operand for one in s.others)] or here
+    begins = [(s.begins.const, s) for s in stores if s.begins is not None and s.begins.terms == start.terms]
+    last = max((at for at, _ in begins if at <= start.const), default=None)
+    here = [store for at, store in begins if at == last]
+    here = [store for store in here if store.of == of] or here
+    here = [store for store in here if any(letter(name) == operand for name in store.others)] or here
     return list({s.layout.whole if s.layout else "": s for s in reversed(here)}.values())[::-1]
 
 

@@ -7,7 +7,7 @@ calls `tiles` to tell apart the uses that read different tiles.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 from typing import Any
@@ -209,25 +209,23 @@ def _of_call(
     call: Made, known: Mapping[tuple[int, Any], Sequence[Found]], told: tuple[Mention, ...], text: str
 ) -> Use | None:
     """The use of a call; None where it is given no descriptors, or by its name is none that multiplies."""
-    values = [number(value) if not isinstance(value, str) else None for value in call.term.arguments]
-    words = [v for v in values if v is not None and (v.const, v.pieces) in known and _is_word(v)]
+    words = _descriptors(call, known)
     if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
         return None
     mention = _mention_of(call.term.span, told)
     registers = mention is not None and mention.registers is True
     named = [letter(*start_names(value)) for value in words]
-    given: dict[str, Given] = {}
-    why: dict[str, str] = {}
-    for n, (value, name) in enumerate(zip(words, _operands_of(named, registers), strict=True)):
-        if name and name not in given:
-            given[name] = _given_by(call.term.span, known[value.const, value.pieces], value, text)
-            said = f"its address comes from {start_names(value)[0]}" if named[n] == name else ""
-            why[name] = said or _by_place(n, call.term.head, registers)
-    if not given:
+    which = _operands_of(named, registers)
+    if not which:
         return None
+    own = {name: words[n] for name, n in which.items()}
+    why = {
+        name: _by_address(words[n]) if named[n] == name else _by_place(n, call.term.head, registers)
+        for name, n in which.items()
+    }
     return Use(
         mention=mention,
-        given=given,
+        given={name: _given_by(call.term.span, known[v.const, v.pieces], v, text) for name, v in own.items()},
         why=why,
         site=(call.term.span, *(span for _, span in call.calls)),
         loops=_loops(call.loops),
@@ -237,6 +235,12 @@ def _of_call(
         registers=registers or None,
         majors=mention.majors if mention else {},
     )
+
+
+def _descriptors(call: Made, known: Collection[tuple[int, Any]]) -> list[Int]:
+    """The arguments of a call that are descriptors that the text builds."""
+    values = (number(value) for value in call.term.arguments if not isinstance(value, str))
+    return [v for v in values if v is not None and (v.const, v.pieces) in known and _is_word(v)]
 
 
 def _alone(made: Evaluation) -> Iterator[Made]:
@@ -255,15 +259,20 @@ def _mention_of(call: Span, told: Iterable[Mention]) -> Mention | None:
     return next((m for m in reversed(by_descriptor) if m.instruction.ptx == first), None)
 
 
-def _operands_of(named: Sequence[str | None], registers: bool) -> list[str | None]:
-    """Which operands a call's descriptors are. named: what the names of their addresses say of each."""
-    if list(named) == ["b", "a"]:  # every such function takes A's first: these two are exchanged
-        return ["a", "b"]
-    if len(named) == 2 and None in named:
-        return ["a", "b"] if named[1] != "a" and named[0] != "b" else ["b", "a"]
-    if len(named) == 1 and named[0] is None:
-        return ["b"] if registers else ["a"]
-    return list(named)
+def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]:
+    """Operand → which of a call's descriptors it is. named: what the names of their addresses say of each."""
+    letters = list(named)
+    if letters == ["b", "a"]:  # every such function takes A's first: these two are exchanged
+        letters = ["a", "b"]
+    elif len(letters) == 2 and None in letters:
+        letters = ["a", "b"] if letters[1] != "a" and letters[0] != "b" else ["b", "a"]
+    elif letters == [None]:
+        letters = ["b"] if registers else ["a"]
+    out: dict[str, int] = {}
+    for n, name in enumerate(letters):
+        if name:
+            out.setdefault(name, n)
+    return out
 
 
 def _given_by(call: Span, same: Sequence[Found], value: Int, text: str) -> Given:
@@ -272,6 +281,10 @@ def _given_by(call: Span, same: Sequence[Found], value: Int, text: str) -> Given
     written = next((one for one in same if low <= one.span[0] and one.span[1] <= past), same[0])
     span, around = _place(written, call, text)
     return Given(value, span, written.name, around)
+
+
+def _by_address(value: Int) -> str:
+    return f"its address comes from {start_names(value)[0]}"
 
 
 def _by_place(n: int, head: str, registers: bool) -> str:
@@ -306,11 +319,7 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
     registers = mention is not None and mention.registers is True
     majors = {**_turned(made.assembled), **(mention.majors if mention else {})}
-    groups: dict[str, list[list[Found]]] = {}
-    for group in builders.groups(made):
-        if any(one.value.plain is None or one.value.known is not None for one in group):  # something of it is known
-            named = builders.operand_of(group[0].name) or letter(*start_names(group[0].value))
-            groups.setdefault(named or "", []).append(group)
+    groups = _groups(made)
     out: list[Use] = []
     for name, found in groups.items():
         for n, group in enumerate(found):
@@ -334,12 +343,22 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     return out
 
 
+def _groups(made: Evaluation) -> dict[str, list[list[Found]]]:
+    """Operand, or "" where names do not say it → groups of descriptors of which something is known."""
+    out: dict[str, list[list[Found]]] = {}
+    for group in builders.groups(made):
+        if any(one.value.plain is None or one.value.known is not None for one in group):
+            named = builders.operand_of(group[0].name) or letter(*start_names(group[0].value))
+            out.setdefault(named or "", []).append(group)
+    return out
+
+
 def _why_alone(group: str, operand: str, value: Int, registers: bool) -> str:
     """What says which operand a descriptor is that nothing takes. group: its name; operand: what names say."""
     if builders.operand_of(group):
         return f"its name is {group}"
     if operand:
-        return f"its address comes from {start_names(value)[0]}"
+        return _by_address(value)
     return "A is in registers" if registers else "the text does not say which operand it is"
 
 

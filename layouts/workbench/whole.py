@@ -135,6 +135,7 @@ class _Making(Contents):
         return mention.instruction
 
     def _verified(self, group: list[Use]) -> list[Operand]:
+        """The operands of one instruction and its tiles."""
         instruction = self._instruction(group)
         if instruction is None or not instruction.family.by_descriptor:
             return []
@@ -144,28 +145,43 @@ class _Making(Contents):
         seen = {name: view(instruction, name, "K") for name in turns}
         rows = {name: one.rows for name, one in seen.items()}
         crossed = exchanged.followed(group, self.stores, rows, self.code, self.text)
-        filled = self._filled(turns)
-        clues = [self._clues(name, group, crossed.get(name), filled[name]) for name in turns]
-        chosen = pair(self.stores, clues, self.used)
-        self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         out = []
-        for name, found in turns.items():
-            store, why = chosen[name]
-            case = OperandCase(self, instruction, name, found, store, why, filled[name], self.why)
-            try:
-                one = case.judged()
-                if name in crossed:
-                    one = self._crossed(one, crossed[name], turns.get(crossed[name].of, []))
-            except LayoutError as error:
-                if error.field in self.given:
-                    raise
-                self.missing.append(f"{error.message} {error.hint}")
-                continue
-            out.append(one)
+        for case in self._cases(instruction, group, turns, crossed):
+            other = crossed.get(case.name)
+            if (one := self._judged(case, other, turns.get(other.of, []) if other else [])) is not None:
+                out.append(one)
         bits = {name: one.bits for name, one in seen.items()}
         if len(out) == 2 and (overlap := placed.overlap(out[0], out[1], bits)):
             out = [replace(one, missing=(overlap, *one.missing), left=max(one.left, 1)) for one in out]
         return out
+
+    def _cases(
+        self,
+        instruction: Instruction,
+        group: list[Use],
+        turns: Mapping[str, list[judge.Turn]],
+        crossed: Mapping[str, exchanged.Followed],
+    ) -> list[OperandCase]:
+        """The operands of an instruction, each with the store that holds it."""
+        filled = self._filled(turns)
+        clues = [self._clues(name, group, crossed.get(name), filled[name]) for name in turns]
+        chosen = pair(self.stores, clues, self.used)
+        self.used.update(store.piece for store, _ in chosen.values() if store is not None)
+        return [
+            OperandCase(self, instruction, name, found, *chosen[name], filled[name], self.why)
+            for name, found in turns.items()
+        ]
+
+    def _judged(self, case: OperandCase, other: exchanged.Followed | None, own: list[judge.Turn]) -> Operand | None:
+        """An operand with its verdict; None where something is refused that was not given, which is then missing."""
+        try:
+            one = case.judged()
+            return one if other is None else self._crossed(one, other, own)
+        except LayoutError as error:
+            if error.field in self.given:
+                raise
+            self.missing.append(f"{error.message} {error.hint}")
+            return None
 
     def _clues(self, name: str, group: list[Use], crossed: exchanged.Followed | None, filled: Filled | None) -> Clues:
         """What the text says of where an operand's tile lies."""
