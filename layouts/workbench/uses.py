@@ -213,7 +213,7 @@ def _of_call(
     if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
         return None
     mention = _mention_of(call.term.span, told)
-    registers = mention is not None and mention.registers is True
+    registers = _in_registers(mention)
     named = [letter(*start_names(value)) for value in words]
     which = _operands_of(named, registers)
     if not which:
@@ -241,6 +241,11 @@ def _descriptors(call: Made, known: Collection[tuple[int, Any]]) -> list[Int]:
     """The arguments of a call that are descriptors that the text builds."""
     values = (number(value) for value in call.term.arguments if not isinstance(value, str))
     return [v for v in values if v is not None and (v.const, v.pieces) in known and _is_word(v)]
+
+
+def _in_registers(mention: Mention | None) -> bool:
+    """Whether the text says that A comes from registers."""
+    return mention is not None and mention.registers is True
 
 
 def _alone(made: Evaluation) -> Iterator[Made]:
@@ -317,7 +322,7 @@ def _outside(one: Found) -> tuple[Span, ...]:
 def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """Descriptors that code builds and that no instruction of the text is seen to take."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
-    registers = mention is not None and mention.registers is True
+    registers = _in_registers(mention)
     majors = {**_turned(made.assembled), **(mention.majors if mention else {})}
     groups = _groups(made)
     out: list[Use] = []
@@ -368,7 +373,7 @@ def _why_alone(group: str, operand: str, value: Int, registers: bool) -> str:
 def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
     """Printed words: those of one operand are its steps, in their order."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
-    registers = mention is not None and mention.registers is True
+    registers = _in_registers(mention)
     words = list(printed)
     named = [letter(word.label) for word in words]
     two = not registers and len(words) == 2 and named == [None, None] and _far(*words)
