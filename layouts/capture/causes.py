@@ -117,8 +117,8 @@ def _roots(steps: Sequence[Verdict], name: str) -> list[_Root]:
 
 
 def _new_roots(roots: Sequence[_Root], step: Verdict, one: Operand, carried: bool) -> list[_Root]:
-    """Put a wrong step to the causes that it follows from; return the causes that are new. carried: whether its start is
-    wrong by as much as that of the step before.
+    """Put a wrong step to the causes that it follows from; return the new ones. carried: whether its start is wrong
+    by as much as that of the step before.
     """
     codes = {found.code: found.message for found in one.diagnoses}
     known = [root for root in roots if root.code in codes]

@@ -23,7 +23,8 @@ from lanescope.workbench.addresses import address, start_names
 from lanescope.workbench.found import Assumed, Piece
 from lanescope.workbench.stores import Store
 from lanescope.workbench.tensors import named_layouts, shared_tensors
-from lanescope.workbench.uses import Use, of_code, of_words
+from lanescope.workbench.uses import Use, of_code
+from lanescope.workbench.words import of_words
 from lanescope.workbench.written import Given
 
 Pairs = tuple[tuple[str, str], ...]

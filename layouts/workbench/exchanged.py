@@ -1,4 +1,7 @@
-"""Operands that are given the other one's buffer, as the names of the buffers say."""
+"""Operands that are given the other one's buffer, as the names of the buffers say.
+
+`whole.py` asks `followed` before stores are paired, and lets `wrong` turn the steps of such an operand into mismatches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the workbench says of one text. Spans are (first, past last) characters of the text; amounts are bytes."""
+"""What the workbench says of one text: the classes of its answer, which all its modules and the pages share.
+
+Spans are (first, past last) characters of the text; amounts are bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One operand's steps, each verified element for element against where the tile lies."""
+"""One operand's steps, each verified element for element against where the tile lies.
+
+`operands.py` calls `steps` with the tile that was laid; `whole.py` lets `blamed` find the place of every wrong step.
+"""
 
 from __future__ import annotations
 

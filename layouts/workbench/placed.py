@@ -1,4 +1,7 @@
-"""Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow."""
+"""Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow.
+
+`symbols.py` takes an address with `begin`; `operands.py` and `whole.py` ask what is doubtful in where tiles lie.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Which descriptor is given to which operand of which instruction, each time that a text's loops run it.
 
-`contents.py` calls `of_code` for asm statements, calls and bare descriptors, `of_words` for printed words; `whole.py`
+`contents.py` calls `of_code` for asm statements, calls and bare descriptors (`words.py` has printed words); `whole.py`
 calls `tiles` to tell apart the uses that read different tiles.
 """
 
@@ -9,19 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Any
 
-from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code import builders
 from lanescope.reader.code.evaluate import Evaluation
 from lanescope.reader.code.finding import Assembled, Found, Made
 from lanescope.reader.code.values import number
 from lanescope.reader.code.word import Int, Span
-from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench.addresses import start_names
 from lanescope.workbench.names import letter
-from lanescope.workbench.scan import Mention, Word, mentions, trans_at
+from lanescope.workbench.scan import Mention, mentions, trans_at
 from lanescope.workbench.written import Given, Written
 
 MOST = 256  # uses of one text
@@ -213,7 +211,7 @@ def _of_call(
     if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
         return None
     mention = _mention_of(call.term.span, told)
-    registers = _in_registers(mention)
+    registers = in_registers(mention)
     named = [letter(*start_names(value)) for value in words]
     which = _operands_of(named, registers)
     if not which:
@@ -243,7 +241,7 @@ def _descriptors(call: Made, known: Collection[tuple[int, Any]]) -> list[Int]:
     return [v for v in values if v is not None and (v.const, v.pieces) in known and _is_word(v)]
 
 
-def _in_registers(mention: Mention | None) -> bool:
+def in_registers(mention: Mention | None) -> bool:
     """Whether the text says that A comes from registers."""
     return mention is not None and mention.registers is True
 
@@ -322,7 +320,7 @@ def _outside(one: Found) -> tuple[Span, ...]:
 def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """Descriptors that code builds and that no instruction of the text is seen to take."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
-    registers = _in_registers(mention)
+    registers = in_registers(mention)
     majors = {**_turned(made.assembled), **(mention.majors if mention else {})}
     groups = _groups(made)
     out: list[Use] = []
@@ -367,69 +365,7 @@ def _why_alone(group: str, operand: str, value: Int, registers: bool) -> str:
     return "A is in registers" if registers else "the text does not say which operand it is"
 
 
-# printed words --------------------------------------------------------------------------------------------------------
-
-
-def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
-    """Printed words: those of one operand are its steps, in their order."""
-    mention = next((m for m in told if m.instruction.family.by_descriptor), None)
-    registers = _in_registers(mention)
-    words = list(printed)
-    named = [letter(word.label) for word in words]
-    two = not registers and len(words) == 2 and named == [None, None] and _far(*words)
-    again = _repeated(words, named)
-    out = []
-    for n, (word, name) in enumerate(zip(words, named, strict=True)):
-        own, why = _operand_of_word(word, name, registers, n if two else None)
-        out.append(
-            Use(
-                mention=mention,
-                given={own: Given(Int(word.word), word.span, word.label)},
-                why={own: why},
-                site=("word", n),
-                loops=(),
-                of="printed",
-                order=n,
-                assumed=not name and not registers and not two,
-                computed=False,
-                registers=registers or None,
-                again=n in again,
-                majors=mention.majors if mention else {},
-            )
-        )
-    return out
-
-
-def _operand_of_word(word: Word, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
-    """(the operand of a printed word, what says so). of_two: which it is of two words that are A's and B's."""
-    if named:
-        return named, f"its label is {word.label}"
-    if registers:
-        return "b", "A is in registers"
-    if of_two is not None:
-        return "ab"[of_two], f"of the two words it is the {('first', 'second')[of_two]}"
-    return "a", "its label does not say" if word.label else "the text does not say"
-
-
-def _repeated(words: Sequence[Word], named: Sequence[str | None]) -> set[int]:
-    """The words that are the one before them of the same operand once more and stand in for a step: a later word is
-    as far from the first as its place says. Several threads that print the same words repeat them, too.
-    """
-    out: set[int] = set()
-    for name in set(named):
-        own = [n for n, one in enumerate(named) if one == name]
-        values = [words[n].word for n in own]
-        apart = min((two - one for one, two in pairwise(values) if two > one), default=0)
-        for n, (one, two) in enumerate(pairwise(values), 1):
-            if one == two and any(word == values[0] + at * apart for at, word in enumerate(values) if at > n):
-                out.add(own[n])
-    return out
-
-
-def _far(one: Word, two: Word) -> bool:
-    """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
-    apart = abs(START.get(one.word) - START.get(two.word)) * START.unit
-    return one.label == two.label == "" and (apart >= WIDEST_PATTERN or one.word >> 16 != two.word >> 16)
+# shared --------------------------------------------------------------------------------------------------------------
 
 
 def _loops(loops: tuple[tuple[str, Int], ...]) -> tuple[tuple[str, int], ...]:
