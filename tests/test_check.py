@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lanescope.descriptor import causes
-from lanescope.workbench import bench, judge
+from lanescope.workbench import bench, guesses, judge
 from lanescope.workbench import check as engine
 from lanescope.workbench.check import check as checked
 from tests import benches
@@ -190,17 +190,17 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
 
     def assumed(count: int) -> None:
         found = [(f"of{n}.b", "1", f"guess {n}") for n in range(count)]
-        monkeypatch.setattr(engine, "_assumed", lambda *_: iter(found))
+        monkeypatch.setattr(guesses, "_assumed", lambda *_: iter(found))
 
     checked.cache_clear() if hasattr(checked, "cache_clear") else None
     for count, mended, says in (
         (2, {"of0.b", "of1.b"}, "rests on guess 0 and guess 1"),
-        (engine.MOST_VARIED + 1, None, "have to be tried"),
-        (engine.MOST_VARIED, None, "pairs of assumed values"),
+        (guesses.MOST_VARIED + 1, None, "have to be tried"),
+        (guesses.MOST_VARIED, None, "pairs of assumed values"),
         (3, None, ""),
     ):
         assumed(count)
-        monkeypatch.setattr(engine, "_mended", lambda _t, chosen, *_, of=mended: set(chosen) == of)
+        monkeypatch.setattr(guesses, "_mended", lambda _t, chosen, *_, of=mended: set(chosen) == of)
         made = checked(wrong)
         assert (not made.findings) == bool(says)
         assert any(says in one.message for one in made.open) or not says
@@ -215,11 +215,12 @@ def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pyte
     assert [(s.verdict, s.word) for o in bare.operands for s in o.steps] == [
         (s.verdict, s.word) for o in told.operands for s in o.steps
     ]
-    looked, tried = judge.causes, engine.bench
+    looked, tried = judge.causes, guesses.bench
     monkeypatch.setattr(judge, "causes", lambda *a, **k: asked.append("causes") or looked(*a, **k))
     bench(wrong, copied=False)
     own = len(asked)
-    monkeypatch.setattr(engine, "bench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
+    for module in (engine, guesses):
+        monkeypatch.setattr(module, "bench", lambda *a, **k: asked.append("bench") or tried(*a, **k))
     checked(wrong)
     assert asked.count("bench") > 2 and asked.count("causes") == 2 * own > 0
 

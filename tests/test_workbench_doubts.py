@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.descriptor.matrix import View
 from lanescope.reader.code.builders import builders
-from lanescope.workbench import bench, stores
+from lanescope.workbench import bench, stores, tiles
 from lanescope.workbench.check import check
 from lanescope.workbench.scan import Layout
 from tests.benches import BOTH, with_
@@ -216,5 +216,6 @@ def test_stages_of_a_cute_layout_lie_its_stride_apart_in_bytes(
 ) -> None:
     """The stride counts the layout's unit: elements, of f16 here, unless its pointer has another size."""
     layout = Layout("sA", "(64,64):(64,1)", (0, 1), unit_bits, stages=3, stage_stride=stride)
-    made = stores.tile(stores.Store(0, layout=layout), "a", View(64, 16, 16, "K"), rows=64, depth=64, given={})
-    assert isinstance(made, stores.Tile) and made.stage_bytes == stage_bytes
+    request = tiles.TileRequest("a", View(64, 16, 16, "K"), 64, 64, {})
+    made = tiles.lay_tile(stores.Store(0, layout=layout), request)
+    assert isinstance(made, tiles.Tile) and made.stage_bytes == stage_bytes

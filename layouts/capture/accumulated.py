@@ -33,6 +33,7 @@ LEAST = {"f16": 2.0**-24, "f32": 1e-37, "s32": 0.0}  # what one step may lose of
 Reals = NDArray[np.float64]
 Group = tuple[int, ...]  # block and warp, or block and warpgroup
 Shape = tuple[int, int, str]  # of D: m, n, type
+TileKey = tuple[object, ...]  # of a tile of D: its first m and n, and its shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,23 @@ class _Nearest:
     start: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """A D that one warp recorded. number: of its record; within: which warp of its group; at: where it stands in the
+    order of the records.
+    """
+
+    number: int
+    record: Record
+    group: Group
+    within: int
+    at: int
+
+    @property
+    def warp(self) -> Group:
+        return (*self.record.block, self.record.warp)
+
+
 class Sums:
     """The tiles of D of every warp or warpgroup, in the order of the records. whole: whether every step is recorded;
     missing: (number, group, instruction) of steps that are not added; None where the instruction is not known.
@@ -160,32 +178,35 @@ class Sums:
         self._until(step.number)
         if set(seen) != {"a", "b"} or not parts.keys() >= seen.keys() or step.instruction.operand("a").sparsity:
             return self._missed(step.number, step.group, step.instruction)
-        a, b = seen["a"], seen["b"]
         tiles = self.open.setdefault(step.group, {})
         key = (parts["a"].mn, parts["b"].mn, *_shape(step.instruction))
-        if not a.inside.all() or not b.inside.all() or (key not in tiles and len(tiles) >= MOST_SUMS):
+        inside = all(side.inside.all() for side in seen.values())
+        if not inside or (key not in tiles and len(tiles) >= MOST_SUMS):
             return self._missed(step.number, step.group, step.instruction)
-        made = _product(step, (a, b), parts)
+        a, b = seen["a"], seen["b"]
         k = parts["a"].k * step.depth // a.depth
-        if key not in tiles:
-            held = [side.known.at(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in (a, b)]
-            inside = held[0][:, None] & held[1][None, :]
-            tiles[key] = _Tile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
-        tile = tiles[key]
+        tile = tiles.get(key) or _begun_tile(step, (a, b), parts, k)
+        tiles[key] = tile = replace(tile, k=k, sums=self._added(tile, key, step, (a, b), parts), step=step)
+        self.recorded.discard((step.group, key))
+        if step.record.kind == "mma" and "d" in step.record.registers:
+            found = _Fragment(step.number, step.record, step.group, 0, step.number)
+            self._judge(found, {key: tile})
+
+    def _added(
+        self, tile: _Tile, key: TileKey, step: Step, seen: tuple[Side, Side], parts: Mapping[str, Slice]
+    ) -> dict[str, _Sum]:
+        """The sums of a tile with one more step; those begin at it that the accumulators may have begun anew for."""
+        made = _product(step, seen, parts)
         anew = {
-            "again": k <= tile.k,
+            "again": parts["a"].k * step.depth // seen[0].depth <= tile.k,
             "begun": self.anew.get(step.group, -1) > tile.step.number,
             "recorded": (step.group, key) in self.recorded,
         }
-        self.recorded.discard((step.group, key))
-        sums = {
+        return {
             name: made if anew.get(name) or name not in tile.sums else tile.sums[name] + made
             for name in SUMS
             if name == "first" or name in tile.sums or anew[name]
         }
-        tiles[key] = tile = replace(tile, k=k, sums=sums, step=step)
-        if step.record.kind == "mma" and "d" in step.record.registers:
-            self._judge(step.number, step.record, group=step.group, within=0, at=step.number, tiles={key: tile})
 
     def judged(self) -> list[Accumulator]:
         """Every accumulator that was recorded; of an mma's, the last of each tile."""
@@ -221,14 +242,8 @@ class Sums:
             if record.label.lower() == "d":
                 tiles = self.open.get(group, {})
                 shape = _shape_of(record, tiles)
-                self._judge(
-                    own,
-                    record,
-                    group=group,
-                    within=within,
-                    at=at,
-                    tiles={k: t for k, t in tiles.items() if k[2:] == shape},
-                )
+                alike = {key: tile for key, tile in tiles.items() if key[2:] == shape}
+                self._judge(_Fragment(own, record, group, within, at), alike)
                 continue
             begun = self.begun.setdefault(warp, {})  # what D begins with
             begun[at] = record.registers["d"]
@@ -237,80 +252,101 @@ class Sums:
             if len(begun) > MOST_BEGUN:
                 del begun[next(iter(begun))]
 
-    def _judge(
-        self,
-        number: int,
-        record: Record,
-        *,
-        group: Group,
-        within: int,
-        at: int,
-        tiles: Mapping[tuple[object, ...], _Tile],
-    ) -> None:
-        """One warp's D against all tiles that it may be; within: which warp of the group, at: where it stands."""
+    def _judge(self, found: _Fragment, tiles: Mapping[TileKey, _Tile]) -> None:
+        """One warp's D against all tiles that it may be."""
         if not tiles:
             return
         instruction = next(iter(tiles.values())).step.instruction
-        own, held, shape = instruction.operand("d"), record.registers["d"], _shape(instruction)
+        own, held = instruction.operand("d"), found.record.registers["d"]
         if own.registers != held.shape[1] or own.element.name not in SLACK:
             return
-        rows = np.unique(own.rows[32 * within : 32 * within + 32])
-        values = _values(held, own, within)[rows]
-        warp, whole = (*record.block, record.warp), self._followed(group, shape, at)
-        begun = {n: c for n, c in self.begun.get(warp, {}).items() if c.shape == held.shape}
-        fresh = sorted(self.fresh.get(warp, set()) & begun.keys())
-
-        def best(starts: Sequence[int]) -> _Nearest | None:
-            """The nearest with these C's, -1 for zero."""
-            if not starts:
-                return None
-            c = np.stack([np.zeros(values.shape) if n < 0 else _values(begun[n], own, within)[rows] for n in starts])
-            right, as_read, start, key, name = _nearest(values, rows, c, starts, tiles, own.element.name)
-            tile = tiles[key]
-            made = Accumulator(
-                number=number,
-                record=record,
-                m=tile.m,
-                n=tile.n,
-                steps=tile.sums[name].steps,
-                total=values.size,
-                right=right,
-                as_read=as_read,
-                whole=whole,
-                since=name == "recorded",
-            )
-            return _Nearest(made, key, start)
-
-        with_c = best(fresh)
-        found = with_c
+        compared = _Compared(found, tiles, own, self._followed(found.group, _shape(instruction), found.at))
+        begun = {n: c for n, c in self.begun.get(found.warp, {}).items() if c.shape == held.shape}
+        fresh = sorted(self.fresh.get(found.warp, set()) & begun.keys())
+        with_c = compared.nearest(fresh, begun) if fresh else None
+        nearest = with_c
         if with_c is None or with_c.made.verdict != "match":
-            other = best([-1, *(begun.keys() - set(fresh))])
-            assert other is not None
+            other = compared.nearest([-1, *(begun.keys() - set(fresh))], begun)
             if with_c is None or other.made.closeness > with_c.made.closeness:
-                found = other
-        assert found is not None
-        made, key, used = found.made, found.key, found.start
-        told = (group, within, made.m, made.n) if record.kind == "mma" else (number,)
+                nearest = other
+        assert nearest is not None
+        self._keep(found, nearest, with_c, fresh, _shape(instruction))
+
+    def _keep(
+        self, found: _Fragment, nearest: _Nearest, with_c: _Nearest | None, fresh: Sequence[int], shape: Shape
+    ) -> None:
+        """Keep what a D is nearest to, and which of the recorded C's are in it. fresh: places of those that are in none
+        yet; with_c: the nearest with one of them.
+        """
+        made, key, warp, group = nearest.made, nearest.key, found.warp, found.group
+        mma = found.record.kind == "mma"
+        told = (group, found.within, made.m, made.n) if mma else (found.number,)
         self.told[told] = made
         before = self.passed.pop(told, None)
-        ended, last = self.ended.get((warp, key), -1), tiles[key].step.number
+        ended, last = self.ended.get((warp, key), -1), self.open[group][key].step.number
         waiting = frozenset(n for n in fresh if ended < n < last) | (before.waiting if before else frozenset())
         since = min(waiting, default=-1)
-        open_tiles = sum(
-            one.step.number > max(since, self.ended.get((warp, other_key), -1))
-            for other_key, one in self.open[group].items()
-            if other_key[2:] == shape
-        )
-        if found is with_c or made.verdict != "match":  # one that is wrong has a C for itself, too
-            used = used if found is with_c else since
-            kept = {n for one in self.passed.values() if one.warp == warp for n in one.waiting}
-            done = {n for n in fresh if n < used} - kept if open_tiles <= 1 else set()
-            self.fresh[warp] = self.fresh.get(warp, set()) - done - {used}
+        open_tiles = self._open_tiles(group, warp, shape, since)
+        if nearest is with_c or made.verdict != "match":  # one that is wrong has a C for itself, too
+            self._use_up(warp, fresh, nearest.start if nearest is with_c else since, open_tiles)
         elif with_c is not None and waiting and sum(n >= since for n in fresh) >= open_tiles:
             self.passed[told] = _Passed(group, key, shape, warp, waiting, with_c.made)
         self.ended[warp, key] = last
-        if record.kind != "mma":
+        if not mma:
             self.recorded.add((group, key))
+
+    def _open_tiles(self, group: Group, warp: Group, shape: Shape, since: int) -> int:
+        """How many tiles of this shape have a step after `since` and after their last D."""
+        return sum(
+            one.step.number > max(since, self.ended.get((warp, key), -1))
+            for key, one in self.open[group].items()
+            if key[2:] == shape
+        )
+
+    def _use_up(self, warp: Group, fresh: Sequence[int], used: int, open_tiles: int) -> None:
+        """Take a C from those that are in no D yet, and those before it where no other tile may have them."""
+        kept = {n for one in self.passed.values() if one.warp == warp for n in one.waiting}
+        done = {n for n in fresh if n < used} - kept if open_tiles <= 1 else set()
+        self.fresh[warp] = self.fresh.get(warp, set()) - done - {used}
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """One warp's D and the tiles that it may be. own: the map of its registers; whole: whether every step is added."""
+
+    found: _Fragment
+    tiles: Mapping[TileKey, _Tile]
+    own: Operand
+    whole: bool
+
+    def nearest(self, starts: Sequence[int], begun: Mapping[int, NDArray[np.uint32]]) -> _Nearest:
+        """The sum that it is nearest to with one of these C's, -1 for zero. begun: place → C."""
+        within, record, own = self.found.within, self.found.record, self.own
+        rows = np.unique(own.rows[32 * within : 32 * within + 32])
+        values = _values(record.registers["d"], own, within)[rows]
+        c = np.stack([np.zeros(values.shape) if n < 0 else _values(begun[n], own, within)[rows] for n in starts])
+        right, as_read, start, key, name = _nearest(values, rows, c, starts, self.tiles, own.element.name)
+        tile = self.tiles[key]
+        made = Accumulator(
+            number=self.found.number,
+            record=record,
+            m=tile.m,
+            n=tile.n,
+            steps=tile.sums[name].steps,
+            total=values.size,
+            right=right,
+            as_read=as_read,
+            whole=self.whole,
+            since=name == "recorded",
+        )
+        return _Nearest(made, key, start)
+
+
+def _begun_tile(step: Step, seen: tuple[Side, Side], parts: Mapping[str, Slice], k: int) -> _Tile:
+    """A tile of D before its first step, which begins at k."""
+    held = [side.known.at(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in seen]
+    inside = held[0][:, None] & held[1][None, :]
+    return _Tile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
 
 
 def _nearest(

@@ -104,39 +104,42 @@ def _roots(steps: Sequence[Verdict], name: str) -> list[_Root]:
             continue
         who = step.record.block, step.record.warp
         before = starts.get(who)
-        start = START.get(one.word) if one.word is not None else None
-        fields, away = _fields(one), _away(one)
-        if start is not None:
-            starts[who] = start, away
+        if one.word is not None:
+            starts[who] = START.get(one.word), _away(one)
         if one.ok:
             continue
-        carried = before is not None and fields == {START.name} and away == before[1]
-        if not one.diagnoses:  # too many memories were looked at: the last cause known is the likeliest
-            for last in out[-1:]:
-                last.numbers.append(step.number)
-            continue
-        codes = {found.code: found.message for found in one.diagnoses}
-        known = [root for root in out if root.code in codes]
-        for root in known:
-            root.numbers.append(step.number)
-        left = fields - frozenset[str]().union(*(root.fields for root in known))
-        if known and not left:  # what else it is called follows from these
-            known[0].folded.update(dict.fromkeys(code for code in codes if code not in {r.code for r in known}))
-            continue
-        new = [code for code in codes if code not in {root.code for root in known}]
-        before_it = next(
-            (root for root in reversed(out) if left <= root.fields and _follows(root, step, carried)), None
-        )
-        if before_it is not None:
-            before_it.folded.update(dict.fromkeys(new))
-            before_it.numbers += [step.number] if step.number not in before_it.numbers else []
-            continue
-        apart = new[: max(len(left), 1)]  # so many fields are wrong for no more mistakes than that
-        roots = [_Root(code, codes[code], left, step, one, [step.number]) for code in apart]
-        for root in roots[:1]:
-            root.folded.update(dict.fromkeys(code for code in new if code not in apart))
-        out += roots
+        if one.diagnoses:
+            carried = before is not None and _fields(one) == {START.name} and _away(one) == before[1]
+            out += _new_roots(out, step, one, carried)
+        elif out:  # too many memories were looked at: the last cause known is the likeliest
+            out[-1].numbers.append(step.number)
     return out
+
+
+def _new_roots(roots: Sequence[_Root], step: Verdict, one: Operand, carried: bool) -> list[_Root]:
+    """Put a wrong step to the causes that it follows from; return the new ones. carried: whether its start is wrong
+    by as much as that of the step before.
+    """
+    codes = {found.code: found.message for found in one.diagnoses}
+    known = [root for root in roots if root.code in codes]
+    for root in known:
+        root.numbers.append(step.number)
+    named = {root.code for root in known}
+    new = [code for code in codes if code not in named]
+    left = _fields(one) - frozenset[str]().union(*(root.fields for root in known))
+    if known and not left:  # what else it is called follows from these
+        known[0].folded.update(dict.fromkeys(new))
+        return []
+    earlier = (root for root in reversed(roots) if left <= root.fields and _follows(root, step, carried))
+    if (before := next(earlier, None)) is not None:
+        before.folded.update(dict.fromkeys(new))
+        before.numbers += [step.number] if step.number not in before.numbers else []
+        return []
+    count = max(len(left), 1)  # so many fields are wrong for no more mistakes than that
+    made = [_Root(code, codes[code], left, step, one, [step.number]) for code in new[:count]]
+    for root in made[:1]:
+        root.folded.update(dict.fromkeys(new[count:]))
+    return made
 
 
 def _follows(root: _Root, step: Verdict, carried: bool) -> bool:

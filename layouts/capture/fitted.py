@@ -160,64 +160,91 @@ def diagnosed(
     step before has the same word.
     """
     assert side.memory is not None and side.seen is not None and side.word is not None
-    name, letter = side.operand.upper(), "m" if side.operand == "a" else "n"
     if of_other:
         says = f"desc_{side.operand} reads {of_other}. Is the other operand's word, tile or tensor map given here?"
         return (Diagnosis("operands_exchanged", says),)
     other, steps = _whole_slice(side, part)
-    brought = (
-        (
-            f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
-            f" the slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
-        )
-        if other is not None
-        else ""
-    )
+    brought = _brought(side, part, other) if other is not None else ""
     if stored is None:
-        held = _held_of(side.memory, part, side.rows, side.depth)
-        if brought and not held.all():
-            return (Diagnosis("other_slice", brought),)
-        where = f"the recorded shared memory, bytes {side.memory.base:#x} to {side.memory.end - 1:#x}"
-        if not held.any():
-            says = (
-                f"Nothing of this slice of {name} lies in {where}. Its copy had not arrived when the macro ran, or it"
-                " went to another place."
-            )
-            return (Diagnosis("slice_not_in_memory", says), *_beyond(side))
-        if not held.all():
-            missing, count = _run(held.any(axis=1), letter, part.mn)
-            if not count:
-                missing, count = _run(held.any(axis=0), "k", part.k)
-            if not count:
-                count = int((~held).sum())
-                missing = f"{count:,} of {held.size:,} elements"
-            says = (
-                f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy brought"
-                " fewer, they had not arrived, or they lie past the end of the matrix (give A and B as matrices"
-                " then)."
-            )
-            return (Diagnosis("slice_incomplete", says), *_beyond(side))
-        says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
-        return (Diagnosis("layout_not_found", says), *_beyond(side))
+        return _not_stored(side, side.memory, part, brought)
     mn, k = stored.away(side.known, part.mn, part.k)
     try:
-        found = verify(side.word, side.seen, stored.storage, mn=mn, k=k)
+        causes = verify(side.word, side.seen, stored.storage, mn=mn, k=k).diagnoses
     except LayoutError as error:
         return (Diagnosis(error.code, error.message), *_beyond(side))
-    causes = found.diagnoses
     if brought and causes and causes[0].fix is None:
         return (Diagnosis("other_slice", brought),)
-    vague = causes and (causes[0].code in VAGUE or (causes[0].code == "k_step_missing" and not stays))
-    if other is not None and steps and vague and set(causes[0].changes) <= {"start_address"}:
-        fix = causes[0].fix
-        assert fix is not None
-        says = (
-            f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: another stage, panel or"
-            f" step. The slice at {letter} = {part.mn}, k = {part.k} begins at {fix.start_address:#x}, not at"
-            f" {side.word.start_address:#x}."
-        )
-        causes = (Diagnosis("other_slice", says, fix, causes[0].changes),)
+    if other is not None and steps and causes and _vague(causes[0], stays):
+        causes = (_of_other_slice(side, part, other, causes[0]),)
     return (*causes, *_beyond(side))
+
+
+def _letter(side: Side) -> str:
+    """What the rows of an operand are called."""
+    return "m" if side.operand == "a" else "n"
+
+
+def _brought(side: Side, part: Slice, other: tuple[int, int]) -> str:
+    """What is said where the copy may have brought another slice."""
+    letter = _letter(side)
+    return (
+        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
+        f" the slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
+    )
+
+
+def _vague(cause: Diagnosis, stays: bool) -> bool:
+    """Whether a cause says less than that a whole other slice is read: it moves the start alone."""
+    vague = cause.code in VAGUE or (cause.code == "k_step_missing" and not stays)
+    return vague and set(cause.changes) <= {"start_address"}
+
+
+def _of_other_slice(side: Side, part: Slice, other: tuple[int, int], cause: Diagnosis) -> Diagnosis:
+    """That a whole other slice is read, with the repair of a cause that says less."""
+    assert cause.fix is not None and side.word is not None
+    letter = _letter(side)
+    says = (
+        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: another stage, panel or"
+        f" step. The slice at {letter} = {part.mn}, k = {part.k} begins at {cause.fix.start_address:#x}, not at"
+        f" {side.word.start_address:#x}."
+    )
+    return Diagnosis("other_slice", says, cause.fix, cause.changes)
+
+
+def _not_stored(side: Side, memory: Memory, part: Slice, brought: str) -> tuple[Diagnosis, ...]:
+    """Why a slice lies in memory in no known layout: none of it is there, some, or all. brought: what is said where the
+    word reads all of another one.
+    """
+    held = _held_of(memory, part, side.rows, side.depth)
+    name, where = side.operand.upper(), f"the recorded shared memory, bytes {memory.base:#x} to {memory.end - 1:#x}"
+    if held.all():
+        says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
+        return (Diagnosis("layout_not_found", says), *_beyond(side))
+    if brought:
+        return (Diagnosis("other_slice", brought),)
+    if not held.any():
+        says = (
+            f"Nothing of this slice of {name} lies in {where}. Its copy had not arrived when the macro ran, or it"
+            " went to another place."
+        )
+        return (Diagnosis("slice_not_in_memory", says), *_beyond(side))
+    missing, count = _missing(held, _letter(side), part)
+    says = (
+        f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy brought"
+        " fewer, they had not arrived, or they lie past the end of the matrix (give A and B as matrices"
+        " then)."
+    )
+    return (Diagnosis("slice_incomplete", says), *_beyond(side))
+
+
+def _missing(held: NDArray[np.bool_], letter: str, part: Slice) -> tuple[str, int]:
+    """What of a slice is not held, as a range of rows or of K where it is one; and how many."""
+    for axis, name, first in ((1, letter, part.mn), (0, "k", part.k)):
+        missing, count = _run(held.any(axis=axis), name, first)
+        if count:
+            return missing, count
+    count = int((~held).sum())
+    return f"{count:,} of {held.size:,} elements", count
 
 
 def _whole_slice(side: Side, part: Slice) -> tuple[tuple[int, int] | None, bool]:

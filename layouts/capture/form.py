@@ -235,37 +235,16 @@ def _header(data: NDArray[np.uint8]) -> np.void:
 
 
 def _record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[Record, int]:
-    if at + RECORD_BYTES > end:
-        raise _bad(f"The capture is truncated at byte {at}, in record {number}.", "Save the whole buffer again.")
-    row = data[at : at + RECORD_BYTES].view(RECORD_TYPE)[0]
-    told = {name: int(row[name]) for name, *_ in RECORD}
-    size = told["bytes"]
-    if told["mark"] != MARK:
-        raise _bad(
-            f"Record {number}, at byte {at}, was not written to its end.",
-            "Wait for the kernel (cudaDeviceSynchronize) before the buffer is saved, and look for its error.",
-        )
-    counts = [told[f"registers_{name}"] for name in OPERANDS]
-    parts = _sizes(told)
-    if (
-        told["kind"] not in KINDS
-        or told["text_bytes"] > MOST_TEXT
-        or told["window_bytes"] > MOST_WINDOW
-        or max(counts) > MOST_REGISTERS
-        or told["addresses"] not in (0, 32)
-        or size != RECORD_BYTES + sum(parts)
-    ):
-        raise _bad(f"Record {number}, at byte {at}, is damaged.", "Save the whole buffer again.")
-    if at + size > end:
-        raise _bad(f"The capture is truncated at byte {at}, in record {number}.", "Save the whole buffer again.")
+    told, parts = _row(data, at, end, number)
     begins = np.cumsum([at + RECORD_BYTES, *parts]).tolist()
     words = [part.decode("utf-8", "replace") for part in data[begins[0] :][: told["text_bytes"]].tobytes().split(b"\0")]
     if len(words) != 4 or words[3]:
         raise _bad(f"The texts of record {number}, at byte {at}, are damaged.", "Save the whole buffer again.")
     addresses = data[begins[1] : begins[2]].view("<u4") if told["addresses"] else None
+    counts = {name: told[f"registers_{name}"] for name in OPERANDS}
     held = {
         name: data[begins[2 + n] :][: 128 * count].view("<u4").reshape(32, count)
-        for n, (name, count) in enumerate(zip(OPERANDS, counts, strict=True))
+        for n, (name, count) in enumerate(counts.items())
         if count
     }
     given = np.array([told["immediates"]], "<u4").view(np.int8).tolist()
@@ -286,7 +265,36 @@ def _record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[Re
         addresses=addresses,
         registers=held,
     )
-    return record, size
+    return record, told["bytes"]
+
+
+def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[str, int], list[int]]:
+    """Return the fields of a record, and the bytes of what follows them. LayoutError for a record that is damaged or
+    not written to its end.
+    """
+    truncated = f"The capture is truncated at byte {at}, in record {number}."
+    if at + RECORD_BYTES > end:
+        raise _bad(truncated, "Save the whole buffer again.")
+    row = data[at : at + RECORD_BYTES].view(RECORD_TYPE)[0]
+    told = {name: int(row[name]) for name, *_ in RECORD}
+    if told["mark"] != MARK:
+        raise _bad(
+            f"Record {number}, at byte {at}, was not written to its end.",
+            "Wait for the kernel (cudaDeviceSynchronize) before the buffer is saved, and look for its error.",
+        )
+    parts = _sizes(told)
+    if (
+        told["kind"] not in KINDS
+        or told["text_bytes"] > MOST_TEXT
+        or told["window_bytes"] > MOST_WINDOW
+        or max(told[f"registers_{name}"] for name in OPERANDS) > MOST_REGISTERS
+        or told["addresses"] not in (0, 32)
+        or told["bytes"] != RECORD_BYTES + sum(parts)
+    ):
+        raise _bad(f"Record {number}, at byte {at}, is damaged.", "Save the whole buffer again.")
+    if at + told["bytes"] > end:
+        raise _bad(truncated, "Save the whole buffer again.")
+    return told, parts
 
 
 def _sizes(told: Mapping[str, int]) -> list[int]:

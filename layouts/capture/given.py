@@ -14,6 +14,7 @@ from lanescope.capture.known import Known, Memory, memory, of_fill, of_matrix
 from lanescope.capture.seen import Step, Windows, origin, sides
 from lanescope.dump import codes_of
 from lanescope.errors import LayoutError
+from lanescope.ptx.codec import Bits
 from lanescope.ptx.dtypes import dtype
 
 MOST_WINDOWS = 4  # that tell which fill it is
@@ -42,42 +43,59 @@ def known_of(
         if given is None:
             filled.append((operand, name))
             continue
-        array = _array(given, operand, name)
-        codes = codes_of(array, name, field=operand).codes
+        codes = codes_of(_array(given, operand, name), name, field=operand).codes
         if operand == "b":
-            turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
-            if turned and not nk:
-                size = " × ".join(map(str, codes.shape))
-                notes.append(f"B is {size}: it is taken as (n, k), since A has k = {depth}.")
-            codes = codes if turned else codes.T
-            if depth is not None and codes.shape[1] != depth:
-                sparse = f" A of a sparse instruction is what is stored of it: (m, k / {kept})." if kept > 1 else ""
-                raise LayoutError(
-                    "bad_matrix", f"A has k = {depth}, B {codes.shape[1]}.", f"A is (m, k), B (k, n).{sparse}", "b"
-                )
-        if dtype(name).bits < 8:
-            raise LayoutError(
-                "bad_fill", f"Elements of {dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
-            )
-        made = [of_matrix(codes, name, operand, len(files))]
-        if unread := dtype(name).unread_bits:  # as the instruction cuts them, or rounded before
-            rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
-            made.append(of_matrix(rounded, name, operand, len(files)))
-        out |= _likeliest([{operand: one} for one in made], files, steps)
-    if filled:  # by one header, and in one order of passes
-        parts = _passes(pair, files, notes)
-        orders = [parts] if any(len(one.window) for one in files[0]) else [parts, parts[::-1]]
-        two = (False, True) if any(fills.passes(name) == 1 for _, name in filled) else (False,)
-        made_of = [
-            {
-                operand: of_fill(name, operand, order if fills.passes(name) == 2 else (1,) * len(files), earlier)
-                for operand, name in filled
-            }
-            for earlier in two
-            for order in dict.fromkeys(orders)
-        ]
-        out |= _likeliest(made_of, files, steps)
+            codes = _by_columns(codes, nk, depth, kept, notes)
+        out |= _likeliest(_matrices(codes, name, operand, len(files)), files, steps)
+    if filled:
+        out |= _likeliest(_fills(filled, _passes(pair, files, notes), files), files, steps)
     return {operand: out[operand] for operand in "ab"}
+
+
+def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list[str]) -> Bits:
+    """B as (n, k). depth: A's k, None where A is not given; kept: of how many of K a sparse A stores one."""
+    turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
+    if turned and not nk:
+        size = " × ".join(map(str, codes.shape))
+        notes.append(f"B is {size}: it is taken as (n, k), since A has k = {depth}.")
+    codes = codes if turned else codes.T
+    if depth is not None and codes.shape[1] != depth:
+        sparse = f" A of a sparse instruction is what is stored of it: (m, k / {kept})." if kept > 1 else ""
+        raise LayoutError(
+            "bad_matrix", f"A has k = {depth}, B {codes.shape[1]}.", f"A is (m, k), B (k, n).{sparse}", "b"
+        )
+    return codes
+
+
+def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[str, Known]]:
+    """A matrix that was given, as it may lie in memory: as the instruction cuts its elements, or rounded before."""
+    if dtype(name).bits < 8:
+        raise LayoutError(
+            "bad_fill", f"Elements of {dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
+        )
+    made = [{operand: of_matrix(codes, name, operand, passes)}]
+    if unread := dtype(name).unread_bits:
+        rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
+        made.append({operand: of_matrix(rounded, name, operand, passes)})
+    return made
+
+
+def _fills(
+    filled: Sequence[tuple[str, str]], parts: tuple[int, ...], files: Sequence[Sequence[Record]]
+) -> list[dict[str, Known]]:
+    """The fills of operands and their types, as they may be: by one header, and in one order of passes. parts: the pass
+    of each file.
+    """
+    orders = [parts] if any(len(one.window) for one in files[0]) else [parts, parts[::-1]]
+    headers = (False, True) if any(fills.passes(name) == 1 for _, name in filled) else (False,)
+    return [
+        {
+            operand: of_fill(name, operand, order if fills.passes(name) == 2 else (1,) * len(files), earlier)
+            for operand, name in filled
+        }
+        for earlier in headers
+        for order in dict.fromkeys(orders)
+    ]
 
 
 def on_host(given: Any) -> Any:

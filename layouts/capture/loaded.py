@@ -23,6 +23,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reading import listed
 from lanescope.shared.chain import Chain, chain
+from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import MODES
 
 
@@ -263,7 +264,16 @@ def _matrices(known: Known, wanted: tuple[Ints, Ints], got: tuple[Ints, Ints]) -
 
 def _of_addresses(given: Ints, where: Ints, stored: Stored, side: Side, part: Slice) -> tuple[str, str] | None:
     """What the addresses themselves tell: a swizzle too many or too few, another pitch, another step along K."""
-    base, mode, name = stored.storage.base, stored.storage.mode, side.operand.upper()
+    name, storage = side.operand.upper(), stored.storage
+    return (
+        _other_swizzle(given, where, storage, name)
+        or _moved(given - where, part.k, side.known.element.bits)
+        or _other_pitch(given, where, storage.pitch_bytes, name)
+    )
+
+
+def _other_swizzle(given: Ints, where: Ints, storage: Storage, name: str) -> tuple[str, str] | None:
+    base, mode = storage.base, storage.mode
     for other in MODES[1:]:
         if other is mode:
             continue
@@ -279,17 +289,26 @@ def _of_addresses(given: Ints, where: Ints, stored: Stored, side: Side, part: Sl
         return "address_not_swizzled", (
             f"{name} is stored with swizzle {mode.name}; the lanes' addresses lack the XOR."
         )
-    step = given - where
-    if (step == step[0]).all():
-        moved, right = int(step[0]), part.k * side.known.element.bits // 8
-        says = f"Every lane's address is {abs(moved)} bytes {'past' if moved > 0 else 'before'} the right one."
-        if right + moved == part.k and right:
-            return "k_step_in_elements", f"{says} The step along K is counted in elements ({part.k}), not in bytes."
-        return "start_wrong", says
-    if (pitch := stored.storage.pitch_bytes) and len(where) >= 8:
-        steps = np.diff(given[:8])
-        if (steps == steps[0]).all() and 0 <= steps[0] != pitch and (np.diff(where[:8]) == pitch).all():
-            return "pitch_wrong", (
-                f"The lanes' rows are {int(steps[0])} bytes apart; the rows of {name} lie {pitch} bytes apart."
-            )
+    return None
+
+
+def _moved(step: Ints, k: int, bits: int) -> tuple[str, str] | None:
+    """That every lane's address is wrong by the same. step: by how much."""
+    if not (step == step[0]).all():
+        return None
+    moved, right = int(step[0]), k * bits // 8
+    says = f"Every lane's address is {abs(moved)} bytes {'past' if moved > 0 else 'before'} the right one."
+    if right + moved == k and right:
+        return "k_step_in_elements", f"{says} The step along K is counted in elements ({k}), not in bytes."
+    return "start_wrong", says
+
+
+def _other_pitch(given: Ints, where: Ints, pitch: int | None, name: str) -> tuple[str, str] | None:
+    if not pitch or len(where) < 8:
+        return None
+    steps = np.diff(given[:8])
+    if (steps == steps[0]).all() and 0 <= steps[0] != pitch and (np.diff(where[:8]) == pitch).all():
+        return "pitch_wrong", (
+            f"The lanes' rows are {int(steps[0])} bytes apart; the rows of {name} lie {pitch} bytes apart."
+        )
     return None

@@ -196,19 +196,29 @@ def _along_mn(
         return own.mn
     line = steps[number].record.line
     same = [hints[n][name] for n in members if steps[n].record.line == line and name in hints[n]]
+    found = _of_whole(own, same)
+    if found is None:
+        found = _of_most(same, known)
+    return own.low[0] if found is None and own.low is not None else found
+
+
+def _of_whole(own: Hint, same: Sequence[Hint]) -> int | None:
+    """The first row that steps of the same line read as a whole: one that the step itself tells, else the most
+    frequent.
+    """
     whole = Counter(one.mn for one in same if one.whole and one.mn % 8 == 0)
-    if whole:
-        for mn in (own.mn if own.share >= LEAST else None, own.first[0] if own.first else None):
-            if mn in whole:
-                return mn
-        return whole.most_common(1)[0][0]
-    likely = Counter(one.mn for one in same if one.share >= LEAST and one.mn % 8 == 0 and _fits(one, one.mn, known))
-    likely.update(
-        one.first[0] for one in same if one.first and one.first[0] % 8 == 0 and _fits(one, one.first[0], known)
-    )
-    if likely:
-        return likely.most_common(1)[0][0]
-    return own.low[0] if own.low is not None else None
+    for mn in (own.mn if own.share >= LEAST else None, own.first[0] if own.first else None):
+        if mn in whole:
+            return mn
+    return whole.most_common(1)[0][0] if whole else None
+
+
+def _of_most(same: Sequence[Hint], known: Known) -> int | None:
+    """The first row that most steps of the same line are likely to read."""
+    told = [(one, one.mn) for one in same if one.share >= LEAST]
+    told += [(one, one.first[0]) for one in same if one.first]
+    likely = Counter(mn for one, mn in told if mn % 8 == 0 and _fits(one, mn, known))
+    return likely.most_common(1)[0][0] if likely else None
 
 
 def _fits(one: Hint, mn: int, known: Known) -> bool:

@@ -205,22 +205,31 @@ def asked(record: Record) -> str:
 
 def sides(step: Step, files: Sequence[Sequence[Record]], windows: Windows) -> Iterator[Side]:
     """The operands of one step that were recorded; files: the records of each pass."""
-    record = step.record
     for operand in ("a", "b"):
-        known = windows.known.get(operand)
-        if known is None:
-            continue
-        if record.kind == "wgmma" and operand in record.label.lower():
-            major = "MN" if record.immediates.get(f"trans_{operand}") == 1 else "K"
-            yield _described(step, operand, major, [records[step.number] for records in files], windows)
-        elif record.kind == "mma" and operand in record.registers and operand in asked(record):
-            held = tuple(records[step.number].registers[operand] for records in files)
-            loads = step.fed.get(operand, ())[:1]
-            near = windows.of(operand, [records[at] for records in files for at in loads]) if loads else None
-            yield _in_registers(step, operand, known, held, near)
-        elif record.kind == "wgmma" and operand in step.fed:
-            parts = [[records[at].registers["a"] for at in step.fed[operand]] for records in files]
-            yield _in_registers(step, operand, known, tuple(np.concatenate(part) for part in parts))
+        side = _side(step, operand, files, windows)
+        if side is not None:
+            yield side
+
+
+def _side(step: Step, operand: str, files: Sequence[Sequence[Record]], windows: Windows) -> Side | None:
+    """An operand of a step; None where it was not recorded."""
+    record, known = step.record, windows.known.get(operand)
+    if known is None:
+        return None
+    fed = step.fed.get(operand, ())
+    if record.kind == "mma":
+        if operand not in record.registers or operand not in asked(record):
+            return None
+        held = tuple(records[step.number].registers[operand] for records in files)
+        near = windows.of(operand, [records[fed[0]] for records in files]) if fed else None
+        return _in_registers(step, operand, known, held, near)
+    if operand in record.label.lower():
+        major = "MN" if record.immediates.get(f"trans_{operand}") == 1 else "K"
+        return _described(step, operand, major, [records[step.number] for records in files], windows)
+    if not fed:
+        return None
+    parts = [np.concatenate([records[at].registers["a"] for at in fed]) for records in files]
+    return _in_registers(step, operand, known, tuple(parts))
 
 
 def _described(step: Step, operand: str, major: str, records: Sequence[Record], windows: Windows) -> Side:

@@ -8,8 +8,8 @@ multiply, and if not, where that slice lies, why it was not read and the smalles
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from lanescope.capture import form
 from lanescope.capture.accumulated import Accumulator, Sums
-from lanescope.capture.fitted import Fits
+from lanescope.capture.fitted import Fits, Stored
 from lanescope.capture.fitted import diagnosed as diagnosed_word
-from lanescope.capture.form import Record
+from lanescope.capture.form import Capture, Record
 from lanescope.capture.given import known_of, on_host
-from lanescope.capture.known import NONE, SEVERAL, Ints, Known
+from lanescope.capture.known import NONE, SEVERAL, Known
 from lanescope.capture.loaded import diagnosed as diagnosed_registers
 from lanescope.capture.loaded import rows_of
-from lanescope.capture.order import INFERRED, Slice, hint, slices
+from lanescope.capture.order import INFERRED, Hint, Slice, hint, slices
 from lanescope.capture.report import Verified
 from lanescope.capture.seen import Side, Step, Unread, Windows, filled, group_of, other_matrix, sides, steps
 from lanescope.capture.together import Named, alike
@@ -62,72 +62,82 @@ def verify(
     numbers, or the elements' codes as unsigned integers. most: steps that are judged; the others are counted.
     LayoutError for a file that cannot be read, and for matrices that do not fit.
     """
+    captures = _read(data, second)
+    first = captures[0]
+    files = [first.records, *(_aligned(first.records, one.records) for one in captures[1:])]
+    every, unread = steps(files[0])
+    whole, left = every[:most], max(len(every) - most, 0)
+    told = _Told(unread)
+    complete = not left and all(one.whole for one in captures)
+    for pair in dict.fromkeys(map(_pair, whole)):
+        own = [step for step in whole if _pair(step) == pair]
+        others = [step for step in whole if _pair(step) != pair]
+        try:
+            known = known_of(pair[:2], files, a=a, b=b, nk=nk, notes=told.notes, steps=own, kept=pair[2])
+        except LayoutError as error:
+            if error.code != "bad_fill":
+                raise
+            told.unread += [Unread(step.number, step.record, error.message) for step in own]
+            continue
+        _judge(own, others, files, known, told, complete)
+    accumulators = _once(told.accumulators)
+    told.verdicts.sort(key=lambda step: step.number)
+    since = dict.fromkeys(one.record.where for one in accumulators if one.since and one.verdict == "match")
+    told.notes += [f"D at {where} is the sum of the steps since it was last recorded." for where in since]
+    told.notes += alike(told.verdicts)
+    told.notes += _left_out(first, most, left, bool(every))
+    return Verified(
+        steps=tuple(told.verdicts),
+        accumulators=tuple(accumulators),
+        loads=tuple(told.loads),
+        unread=tuple(told.unread),
+        notes=tuple(dict.fromkeys(told.notes)),
+        source="matrices" if a is not None or b is not None else "fills",
+        records=len(files[0]),
+        dropped=first.dropped,
+        left=left,
+        picture=told.picture,
+    )
+
+
+@dataclass(slots=True)
+class _Told:
+    """What is found in a capture so far."""
+
+    unread: list[Unread]
+    verdicts: list[Verdict] = field(default_factory=list)
+    accumulators: list[Accumulator] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    picture: Picture | None = None  # of the first step that is wrong
+
+
+def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
+    """The captures that are given: one, or the two passes of an 8-bit type."""
     given: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
     given += [second] if second is not None else []
     if not 1 <= len(given) <= 2:
         raise LayoutError(
             "bad_capture", f"{len(given)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
         )
-    captures = [form.read(on_host(one)) for one in given]
-    files = [captures[0].records, *(_aligned(captures[0].records, one.records) for one in captures[1:])]
-    whole, unread = steps(files[0])
-    left, whole = max(len(whole) - most, 0), whole[:most]
-    pairs = list(dict.fromkeys(_pair(step) for step in whole))
-    complete = not left and all(one.whole for one in captures)
-    verdicts: list[Verdict] = []
-    accumulators: list[Accumulator] = []
-    loads: list[Load] = []
-    notes: list[str] = []
-    picture: Picture | None = None
-    for pair in pairs:
-        own = [step for step in whole if _pair(step) == pair]
-        others = [step for step in whole if _pair(step) != pair]
-        try:
-            known = known_of(pair[:2], files, a=a, b=b, nk=nk, notes=notes, steps=own, kept=pair[2])
-        except LayoutError as error:
-            if error.code != "bad_fill":
-                raise
-            unread += [Unread(step.number, step.record, error.message) for step in own]
-            continue
-        made = _judged(own, others, files, known, unread, complete)
-        verdicts += made[0]
-        accumulators += made[1]
-        loads += made[2]
-        picture = picture or made[3]
-        if made[4]:
-            notes.append(
-                "Causes and layouts are told of the first steps only: too many different memories were recorded."
-            )
-    accumulators = _once(accumulators)
-    verdicts.sort(key=lambda step: step.number)
-    since = dict.fromkeys(one.record.where for one in accumulators if one.since and one.verdict == "match")
-    notes += [f"D at {where} is the sum of the steps since it was last recorded." for where in since]
-    notes += alike(verdicts)
-    if captures[0].dropped:
-        notes.append(
-            f"{captures[0].dropped} records found no room in the buffer: make it larger, or record less with"
+    return [form.read(on_host(one)) for one in given]
+
+
+def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterator[str]:
+    """What of the kernel is not judged. left: how many steps past the first `most` are not."""
+    if capture.dropped:
+        yield (
+            f"{capture.dropped} records found no room in the buffer: make it larger, or record less with"
             " LANESCOPE_WHEN."
         )
-    if captures[0].cut:
-        notes.append(f"Only the first {form.MOST_RECORDS} records are read.")
-    if skipped := captures[0].skipped:
-        notes.append(f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them.")
+    if capture.cut:
+        yield f"Only the first {form.MOST_RECORDS} records are read."
+    if skipped := capture.skipped:
+        yield f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them."
     if left:
-        notes.append(f"The first {most} steps are judged, {left:,} are not.")
-    if not whole and not left:
-        notes.append("No wgmma and no mma is recorded.")
-    return Verified(
-        steps=tuple(verdicts),
-        accumulators=tuple(accumulators),
-        loads=tuple(loads),
-        unread=tuple(unread),
-        notes=tuple(dict.fromkeys(notes)),
-        source="matrices" if a is not None or b is not None else "fills",
-        records=len(files[0]),
-        dropped=captures[0].dropped,
-        left=left,
-        picture=picture,
-    )
+        yield f"The first {most} steps are judged, {left:,} are not."
+    if not any_steps:
+        yield "No wgmma and no mma is recorded."
 
 
 def _once(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
@@ -172,107 +182,137 @@ def _key(record: Record) -> tuple[object, ...]:
 # judging --------------------------------------------------------------------------------------------------------------
 
 
-def _judged(
+def _judge(
     own: Sequence[Step],
     others: Sequence[Step],
     files: Sequence[Sequence[Record]],
     known: dict[str, Known],
-    unread: list[Unread],
+    told: _Told,
     complete: bool,
-) -> tuple[list[Verdict], list[Accumulator], list[Load], Picture | None, bool]:
-    windows, fits = Windows(known), Fits()
-    told, kept = [], []
-    own_data = any(one.real for one in known.values())
-    for step in own:
-        try:
-            found = list(sides(step, files, windows))
-            told.append({side.operand: hint(side) for side in found})
-            own_data = own_data or any(filled(side) for side in found)
-            kept.append(step)
-        except LayoutError as error:
-            unread.append(Unread(step.number, step.record, error.message))
-    if not own_data:
-        unread += [Unread(step.number, step.record, NO_FILL) for step in kept]
-        return [], [], [], None, False
-    wanted = slices(kept, told, known)
-    counts: dict[tuple[int, ...], int] = {}
-    missing = [(one.number, group_of(one.record), None) for one in unread]
+) -> None:
+    """Judge the steps of one pair of types. others: those of other types; complete: whether every step is here."""
+    judge = _Judge(files, known, told)
+    kept, hints = judge.recorded(own)
+    if not judge.filled:
+        told.unread += [Unread(step.number, step.record, NO_FILL) for step in kept]
+        return
+    wanted = slices(kept, hints, known)
+    missing = [(one.number, group_of(one.record), None) for one in told.unread]
     sums = Sums(files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in others)])
-    known_places: set[tuple[str, int, str]] = set()
-    named = Named()
-    words: dict[tuple[object, ...], int] = {}  # the last word of each line
-    out: list[Verdict] = []
-    loads: dict[tuple[int, str], Load] = {}
-    picture = None
     for step, parts in zip(kept, wanted, strict=True):
-        index = counts[step.group] = counts.get(step.group, -1) + 1
+        seen = judge.step(step, parts)
+        sums.add(step, seen, parts)
+    told.accumulators += sums.judged()
+    told.loads += judge.loads.values()
+    told.picture = told.picture or judge.picture
+    if judge.fits.spent:
+        told.notes.append(
+            "Causes and layouts are told of the first steps only: too many different memories were recorded."
+        )
+
+
+class _Judge:
+    """The steps of one pair of types, one after the other: what is told of a step depends on those before it."""
+
+    def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, Known], told: _Told) -> None:
+        self.files = files
+        self.told = told
+        self.windows = Windows(known)
+        self.fits = Fits()
+        self.filled = any(one.real for one in known.values())  # whether anything of A or B was recorded
+        self.named = Named()
+        self.counts: dict[tuple[int, ...], int] = {}
+        self.places: set[tuple[str, int, str]] = set()  # lines and operands that were judged
+        self.words: dict[tuple[object, ...], int] = {}  # the last word of each line
+        self.loads: dict[tuple[int, str], Load] = {}
+        self.picture: Picture | None = None
+
+    def recorded(self, own: Sequence[Step]) -> tuple[list[Step], list[dict[str, Hint]]]:
+        """The steps whose operands can be read, and what each tells of its slices."""
+        kept, hints = [], []
+        for step in own:
+            try:
+                found = list(sides(step, self.files, self.windows))
+                hints.append({side.operand: hint(side) for side in found})
+                self.filled = self.filled or any(filled(side) for side in found)
+                kept.append(step)
+            except LayoutError as error:
+                self.told.unread.append(Unread(step.number, step.record, error.message))
+        return kept, hints
+
+    def step(self, step: Step, parts: dict[str, Slice]) -> dict[str, Side]:
+        """Judge one step; return its operands as they were read. parts: the slices that it should read; one that only
+        the other matrix tells is added.
+        """
+        index = self.counts[step.group] = self.counts.get(step.group, -1) + 1
+        seen = {side.operand: side for side in sides(step, self.files, self.windows)}
         operands = []
-        seen = {side.operand: side for side in sides(step, files, windows)}
         for name, side in seen.items():
-            of_other = other_matrix(side, windows, [records[step.number] for records in files])
+            of_other = other_matrix(side, self.windows, [records[step.number] for records in self.files])
             if name not in parts and of_other and parts:
                 parts[name] = Slice(0, next(iter(parts.values())).k, INFERRED)
-            if name not in parts:
-                continue
-            place = step.record.file, step.record.line, name
-            one, right, lies = _operand(
-                step,
-                side,
-                parts[name],
-                records=files[0],
-                windows=windows,
-                fits=fits,
-                first=place not in known_places,
-                of_other=of_other,
-                stays=words.get((*step.group, *place), -1) == step.record.words.get(name),
-            )
-            words[*step.group, *place] = step.record.words.get(name, -1)
-            known_places.add(place)
-            one = replace(one, diagnoses=named.alike((*step.group, *place), index, one.diagnoses))
-            operands.append(one)
-            if not one.ok and picture is None:
-                picture = Picture(side, right, lies)
-        for name, numbers in step.fed.items():
-            for at in numbers:
-                if files[0][at].kind == "ldmatrix" and (at, name) not in loads:
-                    held = windows.of(name, [records[at] for records in files])
-                    loads[at, name] = Load(at, files[0][at], name, *rows_of(files[0][at], held))
-        untold = [n.upper() for n in seen if n not in parts]
+            if name in parts:
+                operands.append(self._operand(step, side, parts[name], index, of_other))
+        self._add_loads(step)
+        untold = [name.upper() for name in seen if name not in parts]
         if untold:
             reason = f"Nothing tells which slice of {' and '.join(untold)} it reads: no element of it was recognized."
-            unread.append(Unread(step.number, step.record, reason))
+            self.told.unread.append(Unread(step.number, step.record, reason))
         if operands:
-            out.append(Verdict(step.number, index, step.record, step.instruction.ptx, tuple(operands)))
-        sums.add(step, seen, parts)
-    return out, sums.judged(), list(loads.values()), picture, fits.spent
+            verdict = Verdict(step.number, index, step.record, step.instruction.ptx, tuple(operands))
+            self.told.verdicts.append(verdict)
+        return seen
+
+    def _operand(self, step: Step, side: Side, part: Slice, index: int, of_other: str) -> Operand:
+        """Judge one operand of a step. index: of the step in its group; of_other: what it reads of the other matrix."""
+        name, record = side.operand, step.record
+        place = record.file, record.line, name
+        line = (*step.group, *place)
+        stays = self.words.get(line, -1) == record.words.get(name)
+        right = side.right(part.mn, part.k)
+        wrong = not right.all()
+        stored: Stored | None = None
+        diagnoses: tuple[Diagnosis, ...] = ()
+        asked = not self.fits.spent and (wrong or place not in self.places)
+        if asked:
+            stored = _stored(side, part, self.fits)
+        if wrong and asked:
+            diagnoses = (
+                diagnosed_word(side, part, stored, of_other, stays)
+                if side.memory is not None
+                else diagnosed_registers(step, side, part, self.files[0], self.windows, self.fits)
+            )
+        self.words[line] = record.words.get(name, -1)
+        self.places.add(place)
+        one = _undiagnosed(side, part, right, stored)
+        one = replace(one, diagnoses=self.named.alike(line, index, diagnoses))
+        if not one.ok and self.picture is None:
+            lies = None
+            if stored is not None and wrong:
+                lies = stored.addresses(side.known, part, side.rows, side.depth)
+            self.picture = Picture(side, right, lies)
+        return one
+
+    def _add_loads(self, step: Step) -> None:
+        """Judge the ldmatrix that a step's registers come from, each once."""
+        for name, numbers in step.fed.items():
+            for at in numbers:
+                if self.files[0][at].kind == "ldmatrix" and (at, name) not in self.loads:
+                    held = self.windows.of(name, [records[at] for records in self.files])
+                    self.loads[at, name] = Load(at, self.files[0][at], name, *rows_of(self.files[0][at], held))
 
 
-def _operand(
-    step: Step,
-    side: Side,
-    part: Slice,
-    *,
-    records: Sequence[Record],
-    windows: Windows,
-    fits: Fits,
-    first: bool,
-    of_other: str = "",
-    stays: bool = True,
-) -> tuple[Operand, NDArray[np.bool_], Ints | None]:
-    right = side.right(part.mn, part.k)
+def _stored(side: Side, part: Slice, fits: Fits) -> Stored | None:
+    """The layout that a slice is stored in, where it is read through a descriptor."""
+    if side.memory is None:
+        return None
+    assert side.word is not None
+    return fits.of(side.memory, part, rows=side.rows, depth=side.depth, word=side.word, read=side.address)
+
+
+def _undiagnosed(side: Side, part: Slice, right: NDArray[np.bool_], stored: Stored | None) -> Operand:
+    """An operand without its diagnoses. right: which of its elements are the slice's."""
     count = int(right.sum())
-    stored = None
-    diagnoses: tuple[Diagnosis, ...] = ()
-    asked = not fits.spent and (count < right.size or first)
-    if asked and side.memory is not None:
-        assert side.word is not None
-        stored = fits.of(side.memory, part, rows=side.rows, depth=side.depth, word=side.word, read=side.address)
-    if asked and count < right.size:
-        diagnoses = (
-            diagnosed_word(side, part, stored, of_other, stays)
-            if side.memory is not None
-            else diagnosed_registers(step, side, part, records, windows, fits)
-        )
     one = Operand(
         name=side.operand,
         how="descriptor" if side.memory is not None else "registers",
@@ -284,15 +324,15 @@ def _operand(
         word=None if side.word is None else side.word.word,
         major=side.seen.major if side.seen is not None else "",
         first=_first(side, part, right) if count < right.size else None,
-        stored=None if stored is None else dict(stored.storage.spec),
-        stored_text="" if stored is None else stored.storage.text,
-        stored_at=(0, 0) if stored is None else (stored.mn, stored.k),
-        diagnoses=diagnoses,
+        stored=None,
+        stored_text="",
+        stored_at=(0, 0),
+        diagnoses=(),
     )
-    lies = None
-    if stored is not None and count < right.size:
-        lies = stored.addresses(side.known, part, side.rows, side.depth)
-    return one, right, lies
+    if stored is None:
+        return one
+    lies = stored.storage
+    return replace(one, stored=dict(lies.spec), stored_text=lies.text, stored_at=(stored.mn, stored.k))
 
 
 def _first(side: Side, part: Slice, right: NDArray[np.bool_]) -> Wrong:

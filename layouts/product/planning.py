@@ -57,60 +57,85 @@ def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "
 
 
 def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
-    op, k = i.operands["a"], i.sizes["k"]
-    floating, sparse = i.types["d"] != "s32", op.sparsity is not None
-    scale = ("scale",) if floating else ()
     a_from = choice(a.get("from", FROM[0]), "a.from", FROM)
-    more = {"a": scale + (("selector",) if sparse else ()), "b": scale}
-    staged = ("a", "b") if a_from == "shared" else ("b",)
-    kinds = {
-        s: choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in (("a", a), ("b", b)) if s in staged
-    }
-    stored = {s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else placed_options(kind))) for s, kind in kinds.items()}
-    own = ("from", *(stored["a"] if a_from == "shared" else ("k",)), *more["a"])
-    reads = {"a": Reader("a", a, own), "b": Reader("b", b, (*stored["b"], *more["b"])), "d": Reader("d", d, ("scale",))}
-    reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
-    for s, kind in kinds.items():
-        reads[s].full["kind"], reads[s].words["kind"] = kind, KINDS
-    elements, step = dtype(i.types["a"]), {"a": op.col_count, "b": k}
+    staged = {"a": a, "b": b} if a_from == "shared" else {"b": b}
+    kinds = {s: choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in staged.items()}
+    reads = _wgmma_readers(i, {"a": a, "b": b, "d": d}, a_from, kinds)
     majors = {s: reads[s].word("major", ("K", "MN")) for s in staged}
-    for s in staged:
-        if majors[s] == "MN" and elements.bits != 16:
-            raise reads[s].fail(
-                "bad_major", "major", f"{i.types[s]} is read K-major only.", "MN-major is for f16 and bf16."
-            )
+    for s, major in majors.items():
+        if major == "MN" and dtype(i.types["a"]).bits != 16:
+            hint = "MN-major is for f16 and bf16."
+            raise reads[s].fail("bad_major", "major", f"{i.types[s]} is read K-major only.", hint)
     modes = {s: mode(reads[s].word("swizzle", NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
-    atoms = {s: swizzle.atom(elements.bits, majors[s])[1] for s, swizzle in modes.items()}
-    least = lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items()))
-    steps = _steps(reads, step, least)
-    sides: dict[str, Side] = {}
-    at = 0
-    for s in staged:
-        element = dtype(i.types[s])
-        size = {"rows": i.sizes["m" if s == "a" else "n"], "k": steps * step[s], "step": step[s]}
-        negated = floating and reads[s].sign()
-        sides[s] = (
-            _tiled(reads[s], element, **size, major=majors[s], swizzle=modes[s], at=at, negated=negated)
-            if s in modes
-            else placed(reads[s], kinds[s], element, **size, major=majors[s], at=at, negated=negated)
-        )
-        at = -(-sides[s].end // PATTERN) * PATTERN
+    sides = _staged(i, reads, kinds, majors, modes)
+    op, steps = i.operands["a"], sides["b"].k // i.sizes["k"]
     if a_from == "registers":
-        if steps > MOST_REGISTER_STEPS:
-            raise reads["a"].fail(
-                "bad_option",
-                "k",
-                f"A from registers takes {steps} steps.",
-                f"At most {MOST_REGISTER_STEPS}; store A in shared memory.",
-            )
-        negated = floating and reads["a"].sign()
-        sides["a"] = Side("a", op.element, op.container_bits, i.sizes["m"], steps * op.col_count, "K", negated=negated)
-        reads["a"].full["k"] = str(steps * op.col_count)
+        sides["a"] = _a_in_registers(i, reads["a"], steps)
     selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
     accumulate = reads["d"].word("scale", ("1", "0")) == "1"
     made = Plan(i, sides["a"], sides["b"], steps, *told(reads), accumulate, selector)
     _check_shared(made)
     return made
+
+
+def _floating(i: Instruction) -> bool:
+    """Whether A and B have a sign to choose."""
+    return i.types["d"] != "s32"
+
+
+def _wgmma_readers(
+    i: Instruction, given: Mapping[str, Options], a_from: str, kinds: Mapping[str, str]
+) -> dict[str, Reader]:
+    """Readers of the options that each operand may have. kinds: how those in shared memory are stored."""
+    scale = ("scale",) if _floating(i) else ()
+    stored = {s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else placed_options(kind))) for s, kind in kinds.items()}
+    selector = ("selector",) if i.operands["a"].sparsity is not None else ()
+    reads = {
+        "a": Reader("a", given["a"], ("from", *stored.get("a", ("k",)), *scale, *selector)),
+        "b": Reader("b", given["b"], (*stored["b"], *scale)),
+        "d": Reader("d", given["d"], ("scale",)),
+    }
+    reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
+    for s, kind in kinds.items():
+        reads[s].full["kind"], reads[s].words["kind"] = kind, KINDS
+    return reads
+
+
+def _staged(
+    i: Instruction,
+    reads: Mapping[str, Reader],
+    kinds: Mapping[str, str],
+    majors: Mapping[str, str],
+    modes: Mapping[str, Mode],
+) -> dict[str, Side]:
+    """The operands in shared memory, one behind the other. modes: the swizzle of those that are stored as tiles."""
+    step = {"a": i.operands["a"].col_count, "b": i.sizes["k"]}
+    bits = dtype(i.types["a"]).bits
+    atoms = {s: swizzle.atom(bits, majors[s])[1] for s, swizzle in modes.items()}
+    steps = _steps(reads, step, lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items())))
+    sides: dict[str, Side] = {}
+    at = 0
+    for s, kind in kinds.items():
+        element, negated = dtype(i.types[s]), _floating(i) and reads[s].sign()
+        size = {"rows": i.sizes["m" if s == "a" else "n"], "k": steps * step[s], "step": step[s]}
+        sides[s] = (
+            _tiled(reads[s], element, **size, major=majors[s], swizzle=modes[s], at=at, negated=negated)
+            if s in modes
+            else placed(reads[s], kind, element, **size, major=majors[s], at=at, negated=negated)
+        )
+        at = -(-sides[s].end // PATTERN) * PATTERN
+    return sides
+
+
+def _a_in_registers(i: Instruction, reads: Reader, steps: int) -> Side:
+    """A of a wgmma from registers: every step has registers of its own."""
+    if steps > MOST_REGISTER_STEPS:
+        hint = f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
+        raise reads.fail("bad_option", "k", f"A from registers takes {steps} steps.", hint)
+    op = i.operands["a"]
+    negated, k = _floating(i) and reads.sign(), steps * op.col_count
+    reads.full["k"] = str(k)
+    return Side("a", op.element, op.container_bits, i.sizes["m"], k, "K", negated=negated)
 
 
 def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> int:

@@ -1,4 +1,7 @@
-"""Where a wrong read is reported: the line that has to be changed, as far as the cause says which that is."""
+"""Where a wrong read is reported: the line that has to be changed, as far as the cause says which that is.
+
+`whole.py` asks for each operand's first wrong step, `check.py` for every place that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,24 @@ class Blame:
         if cause.code == "wrong_transpose" and len(one.wrong) == len(one.steps):
             spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == one.instruction)
             return next(spans, (wrong.span,))[0]
-        fields = set(cause.changes)
-        builder = self._builder(one, wrong)
-        if builder is None or "start_address" in fields or not (len(fields) == 1 or fields == {"lbo", "sbo"}):
-            return wrong.span
-        origins = {field: builder.origins.get(field, ()) for field in fields}
+        origins = self._origins(one, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
-        if not all(origins.values()) or any(wrong.span[0] <= first < wrong.span[1] for first, _ in places):
-            return wrong.span
-        if not self._all_wrong(cause.code, fields, places):
+        if not places or not self._all_wrong(cause.code, origins.keys(), places):
             return wrong.span
         return min(self._giving(origin, cause.changes, field) for field, origin in origins.items())
+
+    def _origins(self, one: Operand, wrong: Step, changed: Collection[str]) -> Mapping[str, tuple[Span, ...]]:
+        """Field → where the code gives it, of the field or of LBO and SBO that have to change; nothing where others
+        have to, or where the text does not show it outside of the step's own expression.
+        """
+        fields = set(changed)
+        builder = self._builder(one, wrong)
+        if builder is None or "start_address" in fields or not (len(fields) == 1 or fields == {"lbo", "sbo"}):
+            return {}
+        origins = {field: builder.origins.get(field, ()) for field in fields}
+        first, past = wrong.span
+        inside = any(first <= span[0] < past for origin in origins.values() for span in origin)
+        return {} if inside or not all(origins.values()) else origins
 
     def _builder(self, one: Operand, step: Step) -> Builder | None:
         return self.built.get(step.span) or self.built.get(self.made.pieces[one.descriptor].spans[0])

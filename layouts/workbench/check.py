@@ -1,7 +1,7 @@
 """Findings of a source text: what its descriptors, tensor maps and instructions do wrong, where, and what is open.
 
 layouts/workbench says what a text does; here only that is told which rests on no guess. A mismatch that another choice
-of an assumed value mends is no finding: it is counted as open, with what the text would have to say.
+of an assumed value mends (`guesses.py`) is no finding: it is counted as open, with what the text would have to say.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
-from lanescope.deadline import check_deadline
 from lanescope.descriptor import causes
-from lanescope.errors import LayoutError, refusing_depth
+from lanescope.errors import refusing_depth
 from lanescope.reader import statements
 from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import Builder
@@ -24,18 +22,15 @@ from lanescope.reader.excerpt import code_of
 from lanescope.reading import listed
 from lanescope.workbench import Bench, Operand, Step, bench
 from lanescope.workbench.blame import Blame
-from lanescope.workbench.found import Assumed, Piece
+from lanescope.workbench.found import Piece
+from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.whole import LONGEST as LONGEST_PASTE
 
 __all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
 
 Span = tuple[int, int]
-PATIENCE = 20  # a file is checked once and nobody waits for a page: so many times as many characters and steps
 LONGEST = PATIENCE * LONGEST_PASTE
-MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
 MOST_PLACES = 8  # of one operand that are told
-MOST_PAIRS = 24  # pairs of them that are tried together
-APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
 _SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
 _NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 DOUBTS = frozenset(
@@ -217,40 +212,46 @@ def _lines(text: str, span: Span) -> Span:
 
 
 def _operands(text: str, made: Bench, known: set[str], blame: Blame) -> tuple[list[Finding], list[Open]]:
-    found: list[tuple[Operand, Step, Span]] = []
-    open_: list[Open] = []
-    doubts = _Doubts(text, made)
-    for one in made.operands:
-        wrong = _each_place(one)
-        at = made.pieces[one.descriptor].spans[0]
-        if not wrong:
-            if one.verdict == "unknown":
-                why = (
-                    "nothing in the file says how it is stored."
-                    if one.storage is None
-                    else one.missing[0]
-                    if one.missing
-                    else "the file does not say enough."
-                )
-                open_.append(Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at))
-            continue
-        for step in wrong:
-            crossed = next((c.message for c in step.causes if c.code == "operands_exchanged"), "")
-            refused = one.storage is not None and bool(made.pieces[one.storage].notices)
-            if refused and step.causes and step.causes[0].code == "not_canonical":
-                continue  # the map is at fault, and is found
-            doubt = "" if crossed else doubts.of(one, step)
-            if crossed:
-                open_.append(Open(crossed, step.span))
-            elif doubt:
-                said = f"{one.name.upper()} of {one.instruction} would be read from the wrong place, but {doubt}"
-                open_.append(Open(said, step.span))
-            elif not (step.causes and _SAME.get(step.causes[0].code, step.causes[0].code) in known):
-                found.append((one, step, blame.of(one, step)))
+    """Findings of wrong reads, and what is open. known: codes of what the code itself does wrong."""
     places: dict[tuple[str, Span], list[tuple[Operand, Step]]] = {}
-    for one, step, span in found:
-        places.setdefault((step.causes[0].code if step.causes else "", span), []).append((one, step))
+    open_: list[Open] = []
+    guesses = Guesses(text, made)
+    for one in made.operands:
+        if one.verdict == "unknown":
+            open_.append(_not_verified(made, one))
+        for step in _each_place(one):
+            code = step.causes[0].code if step.causes else ""
+            if code == "not_canonical" and _refused_map(made, one):
+                continue  # the map is at fault, and is found
+            if why := _why_open(guesses, one, step):
+                open_.append(Open(why, step.span))
+            elif _SAME.get(code, code) not in known:
+                places.setdefault((code, blame.of(one, step)), []).append((one, step))
     return [_mismatch(made, alike, span) for (_, span), alike in places.items()], open_
+
+
+def _not_verified(made: Bench, one: Operand) -> Open:
+    """That an operand has no verdict, and why."""
+    why = one.missing[0] if one.missing else "the file does not say enough."
+    if one.storage is None:
+        why = "nothing in the file says how it is stored."
+    at = made.pieces[one.descriptor].spans[0]
+    return Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at)
+
+
+def _refused_map(made: Bench, one: Operand) -> bool:
+    """Whether a tensor map stores an operand that breaks a rule of TMA."""
+    return one.storage is not None and bool(made.pieces[one.storage].notices)
+
+
+def _why_open(guesses: Guesses, one: Operand, step: Step) -> str:
+    """Why a wrong step is no finding; "" where it is one."""
+    crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
+    if crossed:
+        return crossed
+    doubt = guesses.of(one, step)
+    where = f"{one.name.upper()} of {one.instruction} would be read from the wrong place"
+    return f"{where}, but {doubt}" if doubt else ""
 
 
 def _each_place(one: Operand) -> list[Step]:
@@ -263,130 +264,30 @@ def _each_place(one: Operand) -> list[Step]:
 
 def _mismatch(made: Bench, alike: list[tuple[Operand, Step]], span: Span) -> Finding:
     """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
-    one, wrong = alike[0]
-    cause = wrong.causes[0] if wrong.causes else None
-    turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
-    where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
-    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
-    lost = wrong.total - wrong.matched
-    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place." if lost else f"{where}."
-    head += f" So are those of {listed(list(others))}." if others and lost else ""
-    moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
-    fix = str(cause.fix) if cause and cause.fix and not moved else ""
-    message = f"{head} {cause.message}" if cause else head
+    wrong = alike[0][1]
     names = {other.name for other, _ in alike}
     assumed = tuple((a.key, a.value) for a in made.assumed if a.said and (not a.operands or names & set(a.operands)))
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
-    return Finding(cause.code if cause else "other_bytes", message, span, fix, reads, assumed)
+    head = _lost(alike)
+    if not wrong.causes:
+        return Finding("other_bytes", head, span, "", reads, assumed)
+    cause = wrong.causes[0]
+    moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
+    fix = str(cause.fix) if cause.fix and not moved else ""
+    return Finding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed)
 
 
-class _Doubts:
-    """What mismatches rest on that the text does not say: other choices are tried, each once."""
-
-    def __init__(self, text: str, made: Bench) -> None:
-        self.text = text
-        self.made = made
-        code = evaluate(code_of(text, text), PATIENCE)
-        self.maps = sum(1 + one.alike for one in tensor_maps.named_maps(code)) if code else 0
-        self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
-
-    def of(self, one: Operand, wrong: Step) -> str:
-        """ "" where a mismatch stands whatever the text leaves open."""
-        made, name = self.made, one.name
-        if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
-            laid = sum(piece.kind == "layout" for piece in made.pieces)
-            if laid + self.maps < len({(o.name, o.instruction) for o in made.operands}):
-                return f"nothing says that {name.upper()} is stored as {one.stored_why}."
-        assumed = list(_assumed(made, one))
-        tried = assumed[:MOST_VARIED]
-        for key, value, why in (*tried, *_stores(made, one)):
-            if _mended(self, {key: value}, one, wrong):
-                return f"that rests on {why}."
-        if len(assumed) > MOST_VARIED:
-            return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
-        pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
-        for left, right in pairs[:MOST_PAIRS]:
-            if _mended(self, {left[0]: left[1], right[0]: right[1]}, one, wrong):
-                return f"that rests on {left[2]} and {right[2]}."
-        if len(pairs) > MOST_PAIRS:
-            return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
-        return ""
-
-    def again(self, chosen: dict[str, str]) -> Bench | None:
-        """The bench of the text with other choices; None where they are refused."""
-        check_deadline()
-        key = frozenset(chosen.items())
-        if key not in self.tried:
-            try:
-                self.tried[key] = bench(self.text, chosen, PATIENCE, copied=False, why=False)
-            except LayoutError:
-                self.tried[key] = None
-        return self.tried[key]
-
-
-def _mended(doubts: _Doubts, chosen: dict[str, str], one: Operand, wrong: Step) -> bool:
-    """Whether a mismatch goes with other choices of assumed values; of a panel, also whether it becomes another."""
-    again = doubts.again(chosen)
-    if again is None:
-        return False
-    same = _same(doubts.made, again, one)
-    left = _left(same, one, wrong) if same else None
-    panel = any(name.startswith("panel.") for name in chosen)
-    return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
-
-
-def _left(same: Operand, one: Operand, wrong: Step) -> Step | None:
-    """What is still wrong in another bench's operand: a step of the same place, or one that was right; None where the
-    other choices mend the place and break nothing.
-    """
-    if len(same.steps) != len(one.steps):
-        return same.first_wrong
-    pairs = zip(same.steps, one.steps, strict=True)
-    bad = (new for new, old in pairs if old.span == wrong.span or old.verdict != "mismatch")
-    return next((step for step in bad if step.verdict == "mismatch"), None)
-
-
-def _same(made: Bench, again: Bench, one: Operand) -> Operand | None:
-    """The operand of another bench of the same text that one is."""
-    at = made.operands.index(one)
-    if len(again.operands) == len(made.operands) and again.operands[at].name == one.name:
-        return again.operands[at]
-    return next((o for o in again.operands if o.name == one.name and o.descriptor == one.descriptor), None)
-
-
-def _assumed(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
-    """(key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
-    for assumed in made.assumed:
-        about = assumed.key.partition(".")[2]
-        if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != one.name:
-            continue
-        if assumed.key.startswith("at.") and about not in one.symbols:
-            continue
-        if assumed.operands and one.name not in assumed.operands:
-            continue
-        for value in _others(assumed):
-            yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
-
-
-def _stores(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
-    """The same of the map or layout that stores an operand, where nothing in the text names it."""
-    if one.storage is not None and "(it is named" not in one.stored_why:
-        for n, piece in enumerate(made.pieces):
-            if piece.kind in ("tensor_map", "layout") and n != one.storage:
-                yield f"storage.{one.name}", str(n), f"{one.stored_why}: the text has another"
-
-
-def _others(assumed: Assumed) -> tuple[str, ...]:
-    """Other values that an assumed one might have as well."""
-    if assumed.key.startswith("size."):  # of elements that an operand or memory may have
-        return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
-    if assumed.choices:
-        return tuple(choice for choice in assumed.choices if choice != assumed.value)
-    try:
-        value = int(assumed.value, 0)
-    except ValueError:
-        return ()
-    return (str(value + APART), hex(value + 128)) if assumed.key.startswith(("at.", "base.")) else (str(value + APART),)
+def _lost(alike: list[tuple[Operand, Step]]) -> str:
+    """How many elements the first of some operands reads from the wrong place, and which others do so."""
+    one, wrong = alike[0]
+    turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
+    where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
+    lost = wrong.total - wrong.matched
+    if not lost:
+        return f"{where}."
+    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
+    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
+    return f"{head} So are those of {listed(list(others))}." if others else head
 
 
 def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:

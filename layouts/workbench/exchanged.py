@@ -1,4 +1,7 @@
-"""Operands that are given the other one's buffer, as the names of the buffers say."""
+"""Operands that are given the other one's buffer, as the names of the buffers say.
+
+`whole.py` asks `followed` before stores are paired, and lets `wrong` turn the steps of such an operand into mismatches.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from math import prod
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.evaluate import Evaluation
+from lanescope.workbench.addresses import start_names
 from lanescope.workbench.found import Step
+from lanescope.workbench.names import letter
 from lanescope.workbench.stores import Store
-from lanescope.workbench.uses import Use, letter, names
+from lanescope.workbench.uses import Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ def followed(
     seen: dict[str, set[str]] = {}
     for use in uses:
         for operand, given in use.given.items():
-            told = names(given.value)
+            told = start_names(given.value)
             if letter(*told) is None and use.computed:
                 first = called.get((given.value.const, given.value.pieces), "")
                 told = (first,) if letter(first) else tuple(_WORD.findall(text[slice(*given.span)]))

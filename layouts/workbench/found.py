@@ -1,4 +1,7 @@
-"""What the workbench says of one text. Spans are (first, past last) characters of the text; amounts are bytes."""
+"""What the workbench says of one text: the classes of its answer, which all its modules and the pages share.
+
+Spans are (first, past last) characters of the text; amounts are bytes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,16 @@ from lanescope.descriptor.case import Diagnosis
 Span = tuple[int, int]
 K_OF_INSTRUCTION = "the K of the instruction"  # why a symbol that is named after it has a value
 _OF_STORAGE = ("base", "boxes", "panel", "swizzle")
-_TAKEN = ("encode", "inner", "instruction", "macro", "major", "operand", "panel", "storage")
+_TAKEN = "{label} is taken as {value}: {why}."
+_SAID = {  # kind of an assumed value → what a verdict rests on
+    "at": "{label} is taken as {value}, {why}.",
+    "base": "That {label} {value} is taken from the word: {why}.",
+    "boxes": "{label} are taken to lie as one tile: {why}.",
+    "panel": "{label} are taken as {value}: {why}.",
+    "swizzle": "Swizzle {value} is {why}.",
+    "type": "{name} is taken for CUTLASS’s {value}: {why}.",
+    **dict.fromkeys(("encode", "inner", "instruction", "macro", "major", "operand", "storage"), _TAKEN),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +78,18 @@ class Assumed:
         if not self.value or self.why == "as given":
             return ""
         if kind == "size":
-            size = f"{self.value} byte{'' if self.value == '1' else 's'}"
-            counts = self.label.startswith("Bytes that")
-            what = f"{name} to count in elements of {size}" if counts else f"{name} as {size}"
-            return f"This takes {what}: {self.why}."
-        if kind == "swizzle":
-            return f"Swizzle {self.value} is {self.why}."
-        if kind == "boxes":
-            return f"{self.label} are taken to lie as one tile: {self.why}."
+            return self._size_said(name)
+        if kind == "at" and self.why != K_OF_INSTRUCTION:
+            return ""
         if kind == "instruction" and "no code in the text" in self.why:
             return f"{self.why.split(' has no code')[0]} is taken as {self.value}: its code is not in the text."
-        if kind == "at":
-            return f"{self.label} is taken as {self.value}, {self.why}." if self.why == K_OF_INSTRUCTION else ""
-        if kind == "type":
-            return f"{name} is taken for CUTLASS’s {self.value}: {self.why}."
-        verb = "are" if kind == "panel" else "is"
-        if kind == "base":
-            return f"That {self.label} {self.value} is taken from the word: {self.why}."
-        return f"{self.label} {verb} taken as {self.value}: {self.why}." if kind in _TAKEN else ""
+        return _SAID.get(kind, "").format(label=self.label, value=self.value, why=self.why, name=name)
+
+    def _size_said(self, name: str) -> str:
+        size = f"{self.value} byte{'' if self.value == '1' else 's'}"
+        counts = self.label.startswith("Bytes that")
+        what = f"{name} to count in elements of {size}" if counts else f"{name} as {size}"
+        return f"This takes {what}: {self.why}."
 
     @property
     def placed(self) -> bool:

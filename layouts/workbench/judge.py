@@ -1,8 +1,10 @@
-"""One operand's steps, each verified element for element against where the tile lies."""
+"""One operand's steps, each verified element for element against where the tile lies.
+
+`operands.py` calls `steps` with the tile that was laid; `whole.py` lets `blamed` find the place of every wrong step.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,17 +23,16 @@ from lanescope.reader.code.word import Linear
 from lanescope.shared import tma
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import WIDEST_PATTERN
-from lanescope.workbench import placed, stages
-from lanescope.workbench.found import K_OF_INSTRUCTION, Assumed, Operand, Span, Step
+from lanescope.workbench import stages
+from lanescope.workbench.addresses import address, evaluated, word_of
+from lanescope.workbench.found import Operand, Span, Step
 from lanescope.workbench.order import Place, staged
-from lanescope.workbench.stores import Tile
-from lanescope.workbench.uses import Given, Use, address, evaluated, values_of
+from lanescope.workbench.tiles import Tile
+from lanescope.workbench.uses import Use
+from lanescope.workbench.written import Given
 
 MOST_STEPS = 64  # of one operand
 MOST_CAUSES = 8  # chains of calls of one operand whose causes are looked for
-# what programs call the elements of K that one instruction takes: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
-_INSTRUCTION_K = re.compile(r"(?:mma|inst(?:r|ruction)?)(?:<[^<>]*>)?(?:_|::)?k(?:_?dim)?$", re.I)
-_BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
 _OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_pointer")
 
 
@@ -82,78 +83,139 @@ def bases(found: Sequence[Turn], symbols: Mapping[str, int], apart: bool) -> dic
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where an operand's tile begins: its first byte, None for where the first step begins; the first step's K."""
+
+    base: int | None = None
+    first_k: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What the steps of an operand are verified against: the tile, None where none is known, and where it begins.
+    by_tma: a tensor map stores it, so it begins where TMA may write.
+    """
+
+    seen: View
+    tile: Tile | None
+    symbols: Mapping[str, int]
+    start: Start
+    by_tma: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiles:
+    """The tiles of one operand. begins: (stage, tile) → first byte; apart: every tile of M or N is one of its own;
+    several: instructions have transpose immediates of their own.
+    """
+
+    ground: Ground
+    begins: Mapping[tuple[int, int], int]
+    first_stage: int
+    apart: bool
+    several: bool
+
+    @classmethod
+    def of(cls, found: Sequence[Turn], ground: Ground) -> _Tiles:
+        tile = ground.tile
+        apart = tile is not None and tile.mn is not None and tile.mn < extents(found, ground.seen)[0]
+        several = len({_major(turn) for turn in found} - {""}) > 1
+        return cls(ground, bases(found, ground.symbols, apart), found[0].place.stage, apart, several)
+
+    def view(self, turn: Turn) -> View:
+        """Return how a turn's instruction reads its operand."""
+        seen = self.ground.seen
+        return replace(seen, major=_major(turn) or seen.major) if self.several else seen
+
+    def storage(self, turn: Turn) -> Storage | None:
+        """Return the tile that a turn should read."""
+        tile = self.ground.tile
+        return None if tile is None else tile.at(max(self._begin(turn, tile), 0), self.ground.seen)
+
+    def _begin(self, turn: Turn, tile: Tile) -> int:
+        stage, number, base = turn.place.stage, turn.tile if self.apart else 0, self.ground.start.base
+        own = self.begins.get((stage, number), 0)
+        if base is not None:
+            own = base + own - self.begins.get((self.first_stage, 0), own)
+        if tile.stage_bytes and staged(turn.use):  # a layout with stages says where each begins
+            own = self.begins.get((self.first_stage, number), own)
+            own += (stage - self.first_stage) * tile.stage_bytes
+        return own
+
+    def step(self, turn: Turn, word: int) -> Step:
+        """Return the step of a turn with this descriptor, without its causes."""
+        seen, stored, own_view = self.ground.seen, self.storage(turn), self.view(turn)
+        mn = 0 if self.apart else turn.tile * seen.rows
+        k = self.ground.start.first_k + turn.place.k * seen.k
+        step = replace(
+            _step(turn, Descriptor(word), own_view, stored, mn, k), base=None if stored is None else stored.base
+        )
+        if own_view.major != seen.major:  # what is wrong is the call that gives the immediate
+            step = replace(step, span=turn.use.site[-1], around=())
+        if self.ground.by_tma and stored is not None and stored.base % tma.ALIGNED:
+            step = replace(step, verdict="mismatch", causes=(_nowhere(turn, stored.base),))
+        return step
+
+
 def steps(
     found: Sequence[Turn],
-    seen: View,
-    tile: Tile | None,
+    ground: Ground,
     *,
-    symbols: Mapping[str, int],
-    base: int | None,
-    first_k: int,
     pitfalls: Sequence[Pitfall],
-    by_tma: bool = False,
     endless: Collection[str] = (),
     why: bool = True,
 ) -> list[Step]:
-    """Every turn as a step; without a tile none has a verdict. base: the tile's first byte, where one was given;
-    by_tma: a tensor map stores it, so it begins where TMA may write; endless: variables of loops with an open end; why:
+    """Every turn as a step; without a tile none has a verdict. endless: variables of loops with an open end; why:
     whether the causes of a mismatch are looked for. LayoutError for one whose slice does not lie in the tile.
     """
-    apart = tile is not None and tile.mn is not None and tile.mn < extents(found, seen)[0]
-    several = len({_major(turn) for turn in found} - {""}) > 1  # an immediate of its own for each instruction
-    begins = bases(found, symbols, apart)
+    tiles = _Tiles.of(found, ground)
+    ran: list[Turn] = []
     out: list[Step] = []
-    ran: list[tuple[Turn, Storage | None]] = []
     for turn in found[:MOST_STEPS]:
         check_deadline()
-        word = values_of(turn.given.value, symbols)
-        if word is None:
-            continue
-        mn = 0 if apart else turn.tile * seen.rows
-        k = first_k + turn.place.k * seen.k
-        own = begins.get((turn.place.stage, turn.tile if apart else 0), 0)
-        stored = None
-        if tile is not None:
-            own = own if base is None else base + own - begins.get((found[0].place.stage, 0), own)
-            if tile.stage_bytes and staged(turn.use):  # a layout with stages says where each begins
-                first = found[0].place.stage
-                own = begins.get((first, turn.tile if apart else 0), own)
-                own += (turn.place.stage - first) * tile.stage_bytes
-            stored = tile.at(max(own, 0), seen)
-        own_view = replace(seen, major=_major(turn) or seen.major) if several else seen
-        step = replace(_step(turn, Descriptor(word), own_view, stored, mn, k), base=stored.base if stored else None)
-        if own_view.major != seen.major:  # what is wrong is the call that gives the immediate
-            step = replace(step, span=turn.use.site[-1], around=())
-        if by_tma and stored is not None and stored.base % tma.ALIGNED:
-            step = replace(step, verdict="mismatch", causes=(_nowhere(turn, stored.base),))
-        out.append(step)
-        ran.append((turn, stored))
-    if tile is not None and ran:
-        operand = next(name for name, own in ran[0][0].use.given.items() if own is ran[0][0].given)
-        out = stages.apart(operand, out, [turn.use for turn, _ in ran], seen, endless)
+        word = word_of(turn.given.value, ground.symbols)
+        if word is not None:
+            ran.append(turn)
+            out.append(tiles.step(turn, word))
+    if ground.tile is not None and ran:
+        operand = next(name for name, own in ran[0].use.given.items() if own is ran[0].given)
+        out = stages.apart(operand, out, [turn.use for turn in ran], ground.seen, endless)
+    return _explained(ran, out, tiles, pitfalls, why)
+
+
+def _explained(
+    ran: Sequence[Turn], steps: Sequence[Step], tiles: _Tiles, pitfalls: Sequence[Pitfall], why: bool
+) -> list[Step]:
+    """The steps with the causes of a mismatch, looked for once for each chain of calls."""
     told: set[tuple[Span, ...]] = set()
     words: dict[tuple[int, int, int], tuple[Turn, Step]] = {}  # the first turn with each word of a tile
-    for n, (turn, stored) in enumerate(ran):
+    out = list(steps)
+    for n, (turn, step) in enumerate(zip(ran, steps, strict=True)):
         check_deadline()
-        before, earlier = words.setdefault((out[n].stage, out[n].mn, out[n].word), (turn, out[n]))
-        step, chain = out[n], (turn.given.span, *turn.given.around)
-        if step.verdict == "mismatch" and stored is not None and chain not in told and len(told) < MOST_CAUSES:
-            told.add(chain)
-            if step.causes:
-                continue
-            own_view = replace(seen, major=_major(turn) or seen.major) if several else seen
-            if not why:
-                inside(own_view, stored, step.mn, step.k)  # what looking for causes would refuse
-                continue
-            read = Descriptor(step.word)
-            of_step = causes(
-                read, own_view, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls
-            )
-            again = turn.use.again or (before.use.site != turn.use.site and 0 < earlier.k != step.k)
-            if again and of_step:
-                of_step = (_again(step, earlier, of_step[0]), *of_step)
-            out[n] = replace(step, causes=of_step)
+        before = words.setdefault((step.stage, step.mn, step.word), (turn, step))
+        chain, stored = (turn.given.span, *turn.given.around), tiles.storage(turn)
+        if step.verdict != "mismatch" or stored is None or chain in told or len(told) >= MOST_CAUSES:
+            continue
+        told.add(chain)
+        if step.causes:
+            continue
+        if why:
+            out[n] = replace(step, causes=_causes(turn, step, stored, tiles.view(turn), before, pitfalls))
+        else:
+            inside(tiles.view(turn), stored, step.mn, step.k)  # what looking for causes would refuse
     return out
+
+
+def _causes(
+    turn: Turn, step: Step, stored: Storage, seen: View, before: tuple[Turn, Step], pitfalls: Sequence[Pitfall]
+) -> tuple[Diagnosis, ...]:
+    """Why a step is wrong. before: the first turn with this word, and its step."""
+    word = Descriptor(step.word)
+    found = causes(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
+    first, earlier = before
+    again = turn.use.again or (first.use.site != turn.use.site and 0 < earlier.k != step.k)
+    return (_again(step, earlier, found[0]), *found) if again and found else found
 
 
 def _major(turn: Turn) -> str:
@@ -263,7 +325,7 @@ def causes(
 
 def fitting(turn: Turn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
     """Standard tiles that a step reads, where nothing is known of the storage."""
-    word = values_of(turn.given.value, symbols)
+    word = word_of(turn.given.value, symbols)
     if word is None:
         return ()
     try:
@@ -272,58 +334,4 @@ def fitting(turn: Turn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ..
         return ()
 
 
-def symbols_of(
-    found: Sequence[Turn], given: Mapping[str, str], known: dict[str, int], seen: View, aligned: Mapping[str, int]
-) -> list[Assumed]:
-    """Values for the symbols of the turns' descriptors, put into `known`; what was taken for them, or is missing.
-
-    A symbol that every turn's start has in the same way only moves the whole tile: an address is taken where its
-    declaration lets it be (`aligned`), 1024-aligned without one, another symbol as 0. One that a field or the distance
-    of two turns depends on has to be given.
-    """
-    from lanescope.reading import number
-
-    out: list[Assumed] = []
-    lines = [address(turn.given.value)[0] for turn in found]
-    terms = [dict(line.terms) if line is not None else {} for line in lines]
-    alike = {n: f for n, f in (terms[0] if terms else {}).items() if all(t.get(n) == f for t in terms)}
-    stages = {turn.place.stage for turn in found}
-    names = dict.fromkeys(name for turn in found for piece in turn.given.value.pieces for name, _ in piece.source.terms)
-    starts = [n for n, f in alike.items() if f == 1]
-    least = min((line.const for line in lines if line is not None), default=0)
-    address_name = next((n for n in starts if _looks(n)), starts[0] if starts else "")
-    for name in names:
-        key = f"at.{name}"
-        elsewhere = any(
-            p.low >= 14 and any(n == name for n, _ in p.source.terms) for turn in found for p in turn.given.value.pieces
-        )
-        if key in given:
-            known[name] = number(given[key], key, 0, 1 << 40)
-            if not any(a.key == key for a in out):
-                out.append(Assumed(key, f"{name}", given[key], "as given"))
-        elif name in known:
-            continue
-        elif name in alike and not elsewhere:
-            at = 0x400 + 0x8000 * sum(v >= 0x400 for v in known.values()) if name == address_name else 0
-            if name != address_name and least < 0 < alike[name]:  # (threadIdx.x / 128 - 1) * 8192 of the second group
-                at = -(least // alike[name])
-                least += at * alike[name]
-            known[name], why = at if at < 0x38000 else 0x400, "moves the whole tile only"
-            if name == address_name:
-                known[name], why = placed.begin(name, known[name], aligned)
-            out.append(Assumed(key, name, hex(known[name]) if name == address_name else str(at), why))
-        elif _INSTRUCTION_K.search(name):
-            known[name] = seen.k
-            out.append(Assumed(key, name, str(seen.k), K_OF_INSTRUCTION))
-        else:
-            either = _BRANCH.fullmatch(name)
-            choices = (either[1], either[2]) if either else ()
-            out.append(Assumed(key, name, "", "descriptors depend on it" if stages else "", choices))
-    return out
-
-
-def _looks(name: str) -> bool:
-    return any(word in name.lower() for word in ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s"))
-
-
-__all__ = ["Linear", "Turn", "bases", "causes", "extents", "fitting", "steps", "symbols_of", "turns"]
+__all__ = ["Ground", "Linear", "Start", "Turn", "bases", "causes", "extents", "fitting", "steps", "turns"]

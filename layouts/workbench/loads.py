@@ -1,4 +1,7 @@
-"""Which parts of a tile the TMA loads of a text fill: a box lies where a call of the text puts it, and nowhere else."""
+"""Which parts of a tile the TMA loads of a text fill: a box lies where a call of the text puts it, and nowhere else.
+
+`whole.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes lie.
+"""
 
 from __future__ import annotations
 
@@ -62,28 +65,34 @@ class Loads:
         """
         if base is None or not base.terms:
             return None
-        terms = dict(base.terms)
         behind = [one.const - base.const for one in others if one.terms == base.terms and one.const > base.const]
-        end = min(behind, default=1 << 40)
-        found: list[tuple[int, Load]] = []
-        unclear = False
-        for load in self.all:
-            own = dict(load.to.terms)
-            off = load.to.const - base.const
-            if own == terms and 0 <= off < end:
-                found.append((off, load))
-            elif own != terms and own.items() >= terms.items():
-                unclear = True  # each warp or block fills a part of its own
+        found = self._into(base, min(behind, default=1 << 40))
         if not found:
             return None
         first = frozenset(name for off, load in found if not off for name in load.maps)
         own_map = [(off, load) for off, load in found if not first or not load.maps or first & load.maps]
-        of_call: dict[object, set[int]] = {}
-        for off, load in own_map:
-            if load.endless:
-                of_call.setdefault((load.span, load.loops), set()).add(off)
-        unclear = unclear or any(len(offsets) > 1 for offsets in of_call.values())
+        unclear = any(_is_part(load.to, base) for load in self.all) or _moves(own_map)
         return Filled(frozenset(off for off, _ in own_map), first, unclear)
+
+    def _into(self, base: Linear, end: int) -> list[tuple[int, Load]]:
+        """(offset, load) of those into the tile of so many bytes that begins at `base`."""
+        into = [(load.to.const - base.const, load) for load in self.all if load.to.terms == base.terms]
+        return [(off, load) for off, load in into if 0 <= off < end]
+
+
+def _is_part(to: Linear, base: Linear) -> bool:
+    """Whether an address has more terms than a tile's first byte: each warp or block fills a part of its own."""
+    own, terms = dict(to.terms), dict(base.terms)
+    return own != terms and own.items() >= terms.items()
+
+
+def _moves(found: Iterable[tuple[int, Load]]) -> bool:
+    """Whether a loop without a known end moves where one call loads to."""
+    of_call: dict[object, set[int]] = {}
+    for off, load in found:
+        if load.endless:
+            of_call.setdefault((load.span, load.loops), set()).add(off)
+    return any(len(offsets) > 1 for offsets in of_call.values())
 
 
 def _loads(code: Evaluation) -> Iterator[Load]:

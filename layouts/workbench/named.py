@@ -1,11 +1,12 @@
 """The wgmma that a call names whose code is not in the text: wgmma_m64n128k16(acc, desc_a, desc_b) says its shape, its
-name or the tensor map the type. It is an assumption, for only the name says so.
+name or the tensor map the type. It is an assumption, for only the name says so; `contents.py` asks for it where a text
+has no instruction.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import atoms
@@ -25,24 +26,29 @@ def called(code: Evaluation, stored: Iterable[str | None]) -> tuple[Mention, Ass
 
     stored: element types of the tensor maps, as CUtensorMapDataType has them.
     """
+    kinds = [kind for kind in map(_OF_MAP.get, filter(None, stored)) if kind]
     for one in code.made:
         shape = _SHAPE.search(one.term.head) if _CALLED.search(one.term.head) else None
-        if shape is None or not one.term.arguments or one.term.span == (0, 0):
-            continue
-        sizes = {dim: int(shape[dim]) for dim in "mnk"}
-        every = atoms.products({}, sizes, warpgroup=True)
-        said = _said(one.term.head, shape.span(), every)
-        kinds = [kind for kind in map(_OF_MAP.get, filter(None, stored)) if kind]
-        fitting = [i for i in every if _fits(i, said)]
-        likely = [i for i in fitting if i.types["a"] in kinds] or fitting
-        if not likely:
-            continue
-        chosen = next((i for i in likely if i.types["d"] in ("f32", "s32")), likely[0])
-        typed = "; the tensor map holds that type" if not said and chosen.types["a"] in kinds else ""
-        why = f"{one.term.head} has no code in the text: taken as its name says{typed}"
-        choices = tuple(dict.fromkeys([chosen.ptx, *(i.ptx for i in every)]))[:MOST]
-        return Mention(chosen, one.term.span), Assumed("instruction", "Instruction", chosen.ptx, why, choices)
+        if shape is not None and one.term.arguments and one.term.span != (0, 0):
+            found = _instruction(one.term.head, shape, kinds)
+            if found is not None:
+                return Mention(found[0], one.term.span), found[1]
     return None
+
+
+def _instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumed] | None:
+    """The instruction that a function's name says, and what was assumed. kinds: element types of the tensor maps."""
+    every = atoms.products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
+    said = _said(head, shape.span(), every)
+    fitting = [i for i in every if _fits(i, said)]
+    likely = [i for i in fitting if i.types["a"] in kinds] or fitting
+    if not likely:
+        return None
+    chosen = next((i for i in likely if i.types["d"] in ("f32", "s32")), likely[0])
+    typed = "; the tensor map holds that type" if not said and chosen.types["a"] in kinds else ""
+    why = f"{head} has no code in the text: taken as its name says{typed}"
+    choices = tuple(dict.fromkeys([chosen.ptx, *(i.ptx for i in every)]))[:MOST]
+    return chosen, Assumed("instruction", "Instruction", chosen.ptx, why, choices)
 
 
 def _said(head: str, shape: tuple[int, int], every: list[Instruction]) -> dict[str, str]:

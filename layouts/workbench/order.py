@@ -1,16 +1,19 @@
 """Which slice each run of an instruction is about: the loops around it told apart into K steps, M and N tiles and
 stages, by what they move and how they are named.
+
+`whole.py` calls `places` once for each instruction; `statements.py` says which calls follow one another as K steps.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lanescope.reader.code.word import Linear
 from lanescope.workbench import statements
-from lanescope.workbench.uses import Use, address
+from lanescope.workbench.addresses import address
+from lanescope.workbench.uses import Use
 
 _STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
 _K = re.compile(r"^k+\d?$|^k_|_k$|^ki$|k_?(?:step|iter|block|inner|idx)|(?:inner|sub)_?k|^kk|[a-z]K$", re.I)
@@ -37,50 +40,67 @@ def places(uses: list[Use], endless: Iterable[str], text: str = "", k_bytes: int
     operand.
     """
     written = statements.k_steps(uses, text)
-    first: dict[object, Place] = {}
     lines = [{name: address(given.value)[0] for name, given in use.given.items()} for use in uses]
-    roles = _roles(uses, lines, set(endless))
-    stages: dict[tuple[object, ...], int] = {}
-    out: list[Place] = []
-    seen: dict[tuple[int, str], list[tuple[Lines, Place]]] = {}
-    steps: dict[tuple[object, ...], int] = {}
-    ran = _Runs()
-    for number, (use, own) in enumerate(zip(uses, lines, strict=True)):
+    order = _Order(uses, _roles(uses, lines, set(endless)), k_bytes)
+    return [order.place(use, lines[number], *written.get(number, (None, 0))) for number, use in enumerate(uses)]
+
+
+class _Order:
+    """The uses of one instruction, placed one after the other. roles: what each loop variable moves."""
+
+    def __init__(self, uses: list[Use], roles: dict[str, str], k_bytes: int) -> None:
+        self.uses = uses
+        self.roles = roles
+        self.k_bytes = k_bytes
+        self.runs = _Runs()
+        self.stages: dict[tuple[object, ...], int] = {}
+        self.first: dict[object, Place] = {}  # of calls that are written one after the other
+        self.seen: dict[tuple[int, str], list[tuple[Lines, Place]]] = {}
+        self.steps: dict[tuple[object, ...], int] = {}  # turn of the loops along K → its K step
+
+    def place(self, use: Use, own: Lines, run_of: object, at: int) -> Place:
+        """The place of the next use. own: where its descriptors start; run_of, at: the calls in a row that it belongs
+        to, and which of them it is.
+        """
         values = dict(use.loops)
-        turn = tuple(values[name] for name in values if roles.get(name) == "k")
-        run, site = ran.of(use, own, turn)
-        stage_key = (run, *(v for name, v in use.loops if roles.get(name) == "stage"))
-        stage = stages.setdefault(stage_key, len(stages))
+        turn = tuple(values[name] for name in values if self.roles.get(name) == "k")
+        run, site = self.runs.of(use, own, turn)
+        stage_key = (run, *(value for name, value in use.loops if self.roles.get(name) == "stage"))
+        stage = self.stages.setdefault(stage_key, len(self.stages))
         whose = next(iter(own)) if len(own) == 1 else ""  # the steps of a lone operand are counted by themselves
-        before = seen.setdefault((stage, whose), [])
-        tiles = {roles[name]: _rank(uses, name, values[name]) for name in values if roles.get(name) in ("m", "n")}
+        before = self.seen.setdefault((stage, whose), [])
         step = (stage, whose, site, turn)
-        place = None if use.again else _again(before, own)
-        run_of, at = written.get(number, (None, 0))
-        if at and run_of in first:  # one of several calls, each a K step further than the one before
-            begun = first[run_of]
-            out.append(Place(stage, begun.m, begun.n, begun.k + at))
-            before.append((own, out[-1]))
-            steps[step] = begun.k + at
-            continue
-        if place is not None and not (turn and step not in steps):
-            k, m, n = place.k, place.m, place.n
-        elif step in steps:
-            k = steps[step]
-            m, n = tiles.get("m", 0), tiles.get("n", 0)
+        if at and run_of in self.first:  # one of several calls, each a K step further than the one before
+            begun = self.first[run_of]
+            made = Place(stage, begun.m, begun.n, begun.k + at)
         else:
-            last = before[-1][1] if before else None
-            k = 0 if last is None else 1 + max(p.k for _, p in before)
-            m, n = tiles.get("m", last.m if last else 0), tiles.get("n", last.n if last else 0)
-            if not turn and len(own) == 2 and last is not None:
-                k, m, n = _unrolled(before, own, k, m, n, k_bytes)
-        steps[step] = k
-        made = Place(stage, m, n, k)
+            again = None if use.again or (turn and step not in self.steps) else _again(before, own)
+            tiles = self._tiles(values)
+            k, m, n = (again.k, again.m, again.n) if again else self._next(step, before, own, tiles)
+            made = Place(stage, m, n, k)
+            if run_of is not None:
+                self.first[run_of] = made
+        self.steps[step] = made.k
         before.append((own, made))
-        out.append(made)
-        if run_of is not None:
-            first[run_of] = made
-    return out
+        return made
+
+    def _tiles(self, values: Mapping[str, int]) -> dict[str, int]:
+        """m and n, as far as loops count them."""
+        tiled = [name for name in values if self.roles.get(name) in ("m", "n")]
+        return {self.roles[name]: _rank(self.uses, name, values[name]) for name in tiled}
+
+    def _next(
+        self, step: tuple[object, ...], before: list[tuple[Lines, Place]], own: Lines, tiles: Mapping[str, int]
+    ) -> tuple[int, int, int]:
+        """(k, m, n) of a use that reads what none before it did."""
+        if step in self.steps:
+            return self.steps[step], tiles.get("m", 0), tiles.get("n", 0)
+        if not before:
+            return 0, tiles.get("m", 0), tiles.get("n", 0)
+        last, turn = before[-1][1], step[-1]
+        k, m, n = 1 + max(place.k for _, place in before), tiles.get("m", last.m), tiles.get("n", last.n)
+        unrolled = not turn and len(own) == 2
+        return _unrolled(before, own, k, m, n, self.k_bytes) if unrolled else (k, m, n)
 
 
 class _Runs:
@@ -168,40 +188,51 @@ def staged(use: Use) -> bool:
 
 def _roles(uses: list[Use], lines: list[Lines], endless: set[str]) -> dict[str, str]:
     """Loop variable → k, m, n, stage, or "" where it moves nothing."""
-    moves: dict[str, set[str]] = {}
     turns: dict[str, set[int]] = {}
-    order: list[str] = []
-    first: dict[tuple[object, ...], tuple[int, Lines]] = {}
-    for use, own in zip(uses, lines, strict=True):
+    for use in uses:
         for name, value in use.loops:
-            if name not in order:
-                order.append(name)
             turns.setdefault(name, set()).add(value)
-            key = (name, use.site, tuple(one for one in use.loops if one[0] != name))
-            at = first.setdefault(key, (value, own))
-            if at[0] != value:
-                moves.setdefault(name, set()).update(n for n in own if own[n] != at[1].get(n))
-    both = {name for use in uses for name in use.given}
+    moves = _moves(uses, lines)
+    order = list(turns)
+    operands = {name for use in uses for name in use.given}
     roles: dict[str, str] = {}
     for name in order:
-        moved, plain = moves.get(name, set()), name.rstrip("'")
-        if len(turns[name]) < 2:
-            continue
-        if _STAGE.search(plain):
-            roles[name] = "stage" if moved else ""
-        elif not moved:
-            still = _K.search(plain) and not _TILES.search(plain) and plain not in endless and name == order[-1]
-            roles[name] = "k" if still else ""
-        elif _K.search(plain):
-            roles[name] = "k"
-        elif moved == {"a"} and (both == {"a", "b"} or _M.search(plain)):
-            roles[name] = "m"
-        elif moved == {"b"} and (both == {"a", "b"} or _N.search(plain)):
-            roles[name] = "n"
-        else:
-            roles[name] = "k"
+        if len(turns[name]) > 1:
+            counts = name == order[-1] and name.rstrip("'") not in endless
+            roles[name] = _role(name.rstrip("'"), moves.get(name, set()), operands, counts)
     steps = {name for name in order if roles.get(name) == "k" and moves.get(name)}
     for use in uses:  # of several, the innermost steps along K; one around it goes from tile to tile
         nested = [name for name, _ in use.loops if name in steps]
         roles.update(dict.fromkeys(nested[:-1], "stage"))
     return roles
+
+
+def _moves(uses: list[Use], lines: list[Lines]) -> dict[str, set[str]]:
+    """Loop variable → the operands whose descriptors it moves, the other loops held still."""
+    moves: dict[str, set[str]] = {}
+    first: dict[tuple[object, ...], tuple[int, Lines]] = {}
+    for use, own in zip(uses, lines, strict=True):
+        for name, value in use.loops:
+            key = (name, use.site, tuple(one for one in use.loops if one[0] != name))
+            at = first.setdefault(key, (value, own))
+            if at[0] != value:
+                moves.setdefault(name, set()).update(n for n in own if own[n] != at[1].get(n))
+    return moves
+
+
+def _role(name: str, moved: set[str], operands: set[str], counts: bool) -> str:
+    """What a loop goes along, by its name and the operands that it moves. counts: whether a loop that moves nothing may
+    count K steps: it is the innermost, and ends.
+    """
+    if _STAGE.search(name):
+        return "stage" if moved else ""
+    if not moved:
+        return "k" if counts and _K.search(name) and not _TILES.search(name) else ""
+    if _K.search(name):
+        return "k"
+    both = operands == {"a", "b"}
+    if moved == {"a"} and (both or _M.search(name)):
+        return "m"
+    if moved == {"b"} and (both or _N.search(name)):
+        return "n"
+    return "k"

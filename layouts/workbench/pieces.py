@@ -1,4 +1,7 @@
-"""What the parts of a text are called on the workbench."""
+"""The pieces of a text: what a map, a layout, a builder, a word or an instruction is called, and its facts.
+
+`contents.py` makes a piece with it of everything that it finds.
+"""
 
 from __future__ import annotations
 

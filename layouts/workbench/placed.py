@@ -1,4 +1,7 @@
-"""Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow."""
+"""Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow.
+
+`symbols.py` takes an address with `begin`; `operands.py` and `whole.py` ask what is doubtful in where tiles lie.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from lanescope.reader.code.word import Linear
 from lanescope.shared import tma
 from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench.found import Operand, Step
-from lanescope.workbench.stores import Tile
+from lanescope.workbench.tiles import Tile
 
 MOST = 256  # stated alignments of one text
 MOST_NAMES = 24  # different amounts
@@ -85,9 +88,9 @@ def begin(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
 def notices(
     operand: str,
     steps: Sequence[Step],
+    stored: Tile,
     *,
     seen: View,
-    stored: Tile | None,
     names: Sequence[str],
     known: Mapping[str, int],
     several: bool,
@@ -96,35 +99,53 @@ def notices(
     """What is doubtful in where an operand's tiles begin, though every byte may be read right. names: of its address;
     several: whether it has several stages; by_tma: whether a tensor map stores it.
     """
-    if stored is None or not steps:
+    if not steps:
         return ()
-    out: list[str] = []
-    low = next((own for name in names if (own := stated(name, known)) and own[1] < tma.ALIGNED), None)
-    if low and by_tma:
-        out.append(
-            f"{low[0]} is declared {low[1]}-byte aligned. TMA stores to multiples of {tma.ALIGNED} bytes: declare"
-            f" alignas({WIDEST_PATTERN})."
-        )
+    stated_ = [own for name in names if (own := stated(name, known))]
+    declared_low = _declared_low(stated_) if by_tma else ""
+    off_pattern = _off_pattern(operand, steps, stored, seen, stated_, several)
+    return tuple(filter(None, (declared_low, off_pattern)))
+
+
+def _declared_low(declared: Sequence[tuple[str, int]]) -> str:
+    """A buffer of TMA's whose declaration promises too little."""
+    low = next((own for own in declared if own[1] < tma.ALIGNED), None)
+    if low is None:
+        return ""
+    return (
+        f"{low[0]} is declared {low[1]}-byte aligned. TMA stores to multiples of {tma.ALIGNED} bytes: declare"
+        f" alignas({WIDEST_PATTERN})."
+    )
+
+
+def _off_pattern(
+    operand: str,
+    steps: Sequence[Step],
+    stored: Tile,
+    seen: View,
+    declared: Sequence[tuple[str, int]],
+    several: bool,
+) -> str:
+    """A tile that begins where TMA may store it, but inside the swizzle's pattern."""
     mode = stored.at(0, seen).mode
     pattern = mode.pattern_bytes
     if mode.chunks == 1 or any(step.base is None for step in steps):
-        return tuple(out)
+        return ""
     off = next((step for step in steps if step.base is not None and step.base % pattern), None)
     if off is None or off.base is None or off.base % tma.ALIGNED:
-        return tuple(out)
-    own = next((found for name in names if (found := stated(name, known)) and found[1] < pattern), None)
+        return ""
+    own = next((one for one in declared if one[1] < pattern), None)
     where = f"Stage {off.stage} of {operand.upper()}" if several and off.stage else f"{operand.upper()}’s tile"
     begins = (
         f"{own[0]} is declared {own[1]}-byte aligned"
         if own and not off.stage
         else f"{where} begins {off.base % pattern} bytes past a multiple of {pattern}"
     )
-    out.append(
+    return (
         f"{begins}; the {mode.name} swizzle repeats every {pattern} bytes. TMA and wgmma take the XOR from the address,"
         " so what TMA stores is read right there, too; what threads store by the offset in the tile is not. Align"
         f" every tile to {pattern} bytes, or give the base offset."
     )
-    return tuple(out)
 
 
 def uneven(operand: str, starts: Sequence[Linear | None], seen: View, stored: Tile) -> str:

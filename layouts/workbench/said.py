@@ -1,12 +1,16 @@
-"""The workbench's sentences: what a text holds, and what is wrong with it."""
+"""The workbench's sentences: what a text holds, what is wrong with it, and what a verdict rests on.
+
+`whole.py` calls `message` when all operands are judged; the page of a paste calls `holds`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lanescope.descriptor import causes
 from lanescope.descriptor import matrix as descriptor
-from lanescope.descriptor.matrix import Descriptor, view
+from lanescope.descriptor.matrix import Descriptor, summary_of, view
 from lanescope.ptx import catalog
 from lanescope.reading import listed
 from lanescope.workbench.found import Assumed, Operand, Piece
@@ -27,70 +31,151 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is told of a text: one sentence, why, and what speaks against calling right operands right."""
+
+    headline: str
+    detail: str
+    caution: tuple[str, ...]
+
+
+def verdict(operands: Sequence[Operand], pieces: Sequence[Piece]) -> str:
+    """mismatch if a step is wrong or a map breaks a rule of TMA, match if all operands are right; else unknown."""
+    if any(one.wrong for one in operands) or _broken_rules(pieces):
+        return "mismatch"
+    return "match" if _all_right(operands) else "unknown"
+
+
+def _all_right(operands: Sequence[Operand]) -> bool:
+    return bool(operands) and all(one.verdict == "match" for one in operands)
+
+
+def _broken_rules(pieces: Sequence[Piece]) -> list[str]:
+    """The rules of TMA that tensor maps break."""
+    return [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
+
+
+def message(
+    operands: Sequence[Operand], pieces: Sequence[Piece], assumed: Sequence[Assumed], missing: Sequence[str]
+) -> Message:
+    """The headline, and why: the cause, or what a verdict rests on."""
+    line, why = headline(operands, pieces, missing)
+    caution = () if verdict(operands, pieces) == "mismatch" else cautions(operands, assumed)
+    right = _all_right(operands)
+    rests = resting([one for one in assumed if right or one.detailed]) if operands else []
+    if not right:
+        return Message(line, _joined(why, *rests), caution)
+    beside = [one for one in caution if one not in rests]
+    return Message(
+        _qualified(line, operands, assumed, caution), _joined(why, *beside, *rests, addresses(assumed)), caution
+    )
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _qualified(line: str, operands: Sequence[Operand], assumed: Sequence[Assumed], caution: Sequence[str]) -> str:
+    """The headline of right operands, with what it cannot confirm."""
+    reserved = [one for one in caution if one.startswith("Reserved")]
+    rests = first_bytes(operands, assumed)
+    if not reserved:
+        return f"{line}, {rests}" if rests else line
+    line = summary_of(reserved)
+    return f"{line}; this holds {rests}" if rests else line
+
+
 def steps_text(one: Operand) -> str:
     """Which steps of an operand are wrong: `K step 2 of A`, `K steps 4 to 7 of A`, `every K step of A in stage 1`."""
-    wrong = one.wrong
-    ks = sorted({step.k // step.depth for step in wrong})
-    alone = f" of {one.name.upper()}"
+    wrong, alone = one.wrong, f" of {one.name.upper()}"
     if len(wrong) == len(one.steps):
         return f"every K step{alone}" if one.k_steps > 1 else f"the descriptor{alone}"
-    where = ""
-    stages, tiles = sorted({s.stage for s in wrong}), sorted({(s.mn, s.rows) for s in wrong})
-    if len(stages) < one.stages:
-        where = f" in stage{'s' if len(stages) > 1 else ''} {listed([str(n) for n in stages])}"
-    if len(tiles) < len({s.mn for s in one.steps}):
-        mn, rows = tiles[0]
-        where += f" for {'rows' if one.name == 'a' else 'columns'} {mn} to {mn + rows - 1}"
+    ks = sorted({step.k // step.depth for step in wrong})
+    where = _where(one)
     if where and len(ks) == len({s.k for s in one.steps}):
         return f"every K step{alone}{where}"
     if len(ks) == 1:
         return f"K step {ks[0]}{alone}{where}"
     in_a_row = ks[-1] - ks[0] + 1 == len(ks) > 2
-    return f"K steps {f'{ks[0]} to {ks[-1]}' if in_a_row else listed([str(k) for k in ks])}{alone}{where}"
+    numbers = f"{ks[0]} to {ks[-1]}" if in_a_row else listed([str(k) for k in ks])
+    return f"K steps {numbers}{alone}{where}"
+
+
+def _where(one: Operand) -> str:
+    """The stages and the rows of an operand's wrong steps, as far as others are right."""
+    stages, tiles = sorted({s.stage for s in one.wrong}), sorted({(s.mn, s.rows) for s in one.wrong})
+    where = ""
+    if len(stages) < one.stages:
+        where = f" in stage{'s' if len(stages) > 1 else ''} {listed([str(n) for n in stages])}"
+    if len(tiles) < len({s.mn for s in one.steps}):
+        mn, rows = tiles[0]
+        where += f" for {'rows' if one.name == 'a' else 'columns'} {mn} to {mn + rows - 1}"
+    return where
 
 
 def headline(operands: Sequence[Operand], pieces: Sequence[Piece], missing: Sequence[str]) -> tuple[str, str]:
     """(one sentence, why)."""
-    wrong = [(one, first) for one in operands if (first := one.first_wrong)]
-    broken = [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
-    if broken:
-        maps = [piece for piece in pieces if piece.kind == "tensor_map"]
-        own = listed(list(dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)))
-        which = f"The tensor map{f' of {own}' if own and len(maps) > 1 else ''}"
-        return f"{which} breaks a rule of TMA", broken[0]
-    if wrong:
-        one, first = wrong[0]
-        code = first.causes[0].code if first.causes else ""
-        alike = [other for other, step in wrong if step.causes and step.causes[0].code == code]
-        which = steps_text(one)
-        same = [
-            other.name.upper()
-            for other in alike
-            if steps_text(other).replace(f"of {other.name.upper()}", "") == which.replace(f"of {one.name.upper()}", "")
-        ]
-        if len(set(same)) > 1:
-            which = which.replace(f" of {one.name.upper()}", f" of {listed(list(dict.fromkeys(same)))}", 1)
-            which = which.replace("the descriptor of", "the descriptors of")
-        if any(o.instruction != one.instruction and not o.wrong for o in operands):
-            which += f" of {catalog.find(one.instruction).shape}"
-        where = _PAST.get((code, one.major))
-        if where and "edge of a row" in first.causes[0].message:
-            where = "past the end of a row"
-        verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
-        title = "" if where or not code else f": {_lower(causes.title(code))}"
-        said = f"{which[0].upper()}{which[1:]} {verb} {where or 'the wrong bytes'}{title}"
-        return said, first.causes[0].message if first.causes else ""
-    right = [one for one in operands if one.verdict == "match"]
-    unsaid = [one for one in operands if one.verdict == "unknown"]
-    if right:
-        names = listed(list(dict.fromkeys(one.name.upper() for one in right)))
-        several = max(one.k_steps for one in right) > 1
-        said = f"{'Every K step' if several else 'The descriptor'} of {names} reads what is stored"
-        if not several and "and" in names:
-            said = f"The descriptors of {names} read what is stored"
-        rest = next((m for one in unsaid for m in one.missing), "")
-        return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if unsaid and rest else ""
+    if broken := _broken_rules(pieces):
+        return _of_broken_map(pieces), broken[0]
+    if any(one.wrong for one in operands):
+        return _of_wrong(operands)
+    if any(one.verdict == "match" for one in operands):
+        return _of_right(operands)
     return "No verdict yet", missing[0] if missing else ""
+
+
+def _of_broken_map(pieces: Sequence[Piece]) -> str:
+    maps = [piece for piece in pieces if piece.kind == "tensor_map"]
+    own = dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)
+    of = f" of {listed(list(own))}" if own and len(maps) > 1 else ""
+    return f"The tensor map{of} breaks a rule of TMA"
+
+
+def _of_wrong(operands: Sequence[Operand]) -> tuple[str, str]:
+    """The headline of the first wrong operand, with those that are wrong in the same way; and the cause."""
+    one, first = next((one, first) for one in operands if (first := one.first_wrong))
+    cause = first.causes[0] if first.causes else None
+    code, why = (cause.code, cause.message) if cause else ("", "")
+    which = _which_steps(one, code, operands)
+    if any(other.instruction != one.instruction and not other.wrong for other in operands):
+        which += f" of {catalog.find(one.instruction).shape}"
+    verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
+    said = f"{which[0].upper()}{which[1:]} {verb}"
+    where = _PAST.get((code, one.major))
+    if where:
+        return f"{said} {'past the end of a row' if 'edge of a row' in why else where}", why
+    title = f": {_lower(causes.title(code))}" if code else ""
+    return f"{said} the wrong bytes{title}", why
+
+
+def _which_steps(one: Operand, code: str, operands: Sequence[Operand]) -> str:
+    """The wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
+    which, same = steps_text(one), []
+    for other in operands:
+        step, name = other.first_wrong, other.name.upper()
+        alike = step is not None and step.causes and step.causes[0].code == code
+        if alike and steps_text(other).replace(f"of {name}", "") == which.replace(f"of {one.name.upper()}", ""):
+            same.append(name)
+    if len(set(same)) < 2:
+        return which
+    which = which.replace(f" of {one.name.upper()}", f" of {listed(list(dict.fromkeys(same)))}", 1)
+    return which.replace("the descriptor of", "the descriptors of")
+
+
+def _of_right(operands: Sequence[Operand]) -> tuple[str, str]:
+    """The headline of operands that are right, and what is missing for those without a verdict."""
+    right = [one for one in operands if one.verdict == "match"]
+    names = listed(list(dict.fromkeys(one.name.upper() for one in right)))
+    if max(one.k_steps for one in right) > 1:
+        said = f"Every K step of {names} reads what is stored"
+    elif "and" in names:
+        said = f"The descriptors of {names} read what is stored"
+    else:
+        said = f"The descriptor of {names} reads what is stored"
+    unsaid = [one for one in operands if one.verdict == "unknown"]
+    rest = next((m for one in unsaid for m in one.missing), "")
+    return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if rest else ""
 
 
 def cautions(operands: Sequence[Operand], assumed: Sequence[Assumed]) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""What stands in a text as it is written: instructions with their operands, printed descriptor words, CuTe layouts."""
+"""What stands in a text as it is written: instructions with their operands, printed descriptor words, CuTe layouts.
+
+`contents.py` makes pieces of what is found here; `uses.py` reads the operands of asm statements with it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from lanescope.cute import layout as cute
 from lanescope.descriptor.matrix import WINDOW_BYTES
@@ -73,30 +77,31 @@ class Layout:
 
 def mentions(text: str) -> Iterator[Mention]:
     """The instructions of a text, in its order of writing; only those that multiply."""
+    return islice(chain(_of_ptx(text), _of_sass(text), _of_atoms(text)), MOST)
+
+
+def _of_ptx(text: str) -> Iterator[Mention]:
+    """The instructions that are spelled as PTX."""
     joined, places = _joined(text)
     known: dict[str, Instruction | None] = {}
-    told = 0
     for match in catalog.OPCODE.finditer(joined):
-        if not match[2] or told >= MOST:
+        if not match[2]:
             continue
         spelled = match[0]
         if spelled not in known:
             known[spelled] = ptx.known(spelled)
         found = known[spelled]
-        if found is None or not found.family.multiplies:
-            continue
-        told += 1
-        given = operands(joined[match.end() : match.end() + MOST_OPERANDS])
-        span = (places(match.start()), places(match.end() - 1) + 1)
-        yield Mention(found, span, given, *_sides(found, given))
-    for mention in _of_sass(text):
-        if told >= MOST:
-            return
-        told += 1
-        yield mention
+        if found is not None and found.family.multiplies:
+            given = operands(joined[match.end() : match.end() + MOST_OPERANDS])
+            span = (places(match.start()), places(match.end() - 1) + 1)
+            yield Mention(found, span, given, *_sides(found, given))
+
+
+def _of_atoms(text: str) -> Iterator[Mention]:
+    """The instructions of CUTLASS's atoms: with the majors of their arguments and whether A is in registers."""
     wrong = 0
     for match in _ATOM.finditer(text):
-        if told >= MOST or wrong > MOST_WRONG:
+        if wrong > MOST_WRONG:
             return
         try:
             named = cutlass.read(match[0])
@@ -104,10 +109,10 @@ def mentions(text: str) -> Iterator[Mention]:
             wrong += 1
             continue
         if len(named) == 1 and named[0].facts["ptx"]:
-            told += 1
             found = catalog.find(named[0].facts["ptx"])
-            majors = dict(zip("ab", _MAJOR.findall(match[0]), strict=False)) if found.family.by_descriptor else {}
-            registers = bool(re.search(r"_RS\b|_RS_", match[0])) if found.family.by_descriptor else None
+            described = found.family.by_descriptor
+            majors = dict(zip("ab", _MAJOR.findall(match[0]), strict=False)) if described else {}
+            registers = bool(re.search(r"_RS\b|_RS_", match[0])) if described else None
             yield Mention(found, match.span(), (), majors, registers)
 
 

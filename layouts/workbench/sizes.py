@@ -1,4 +1,7 @@
-"""Sizes of elements that a text leaves open: of what an undeclared pointer points to, of a template's type."""
+"""Sizes of elements that a text leaves open: of what an undeclared pointer points to, of a template's type.
+
+`contents.py` takes them once, and puts them into the evaluated code before anything else is read from it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Stages of a pipeline that share bytes: what one stage reads is written over while the next is filled."""
+"""Stages of a pipeline that share bytes: what one stage reads is written over while the next is filled.
+
+`judge.py` calls `apart` when all steps of an operand have a verdict.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,25 +25,35 @@ def apart(operand: str, steps: Sequence[Step], used: Sequence[Use], seen: View, 
     out = list(steps)
     if any(step.verdict == "mismatch" for step in steps):  # what is read may lie anywhere
         return out
-    bytes_of: dict[int, set[int]] = {}
+    chunks_of = _chunks(steps, used, seen, endless)
+    first = min(chunks_of, default=0)
+    for stage in chunks_of:
+        if stage != first and (says := _overlap(operand, chunks_of, first, stage)):
+            for n, step in enumerate(out):
+                if step.stage == stage and step.verdict == "match":
+                    out[n] = replace(step, verdict="mismatch", causes=(Diagnosis("stages_overlap", says),))
+    return out
+
+
+def _chunks(steps: Sequence[Step], used: Sequence[Use], seen: View, endless: Collection[str]) -> dict[int, set[int]]:
+    """Stage → the chunks of 16 bytes that its steps read."""
+    out: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
         if staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
-            chunks = np.unique(reads(Descriptor(step.word), seen) // 16).tolist()
-            bytes_of.setdefault(step.stage, set()).update(chunks)
-    first = min(bytes_of, default=0)
-    begins = {stage: min(chunks) for stage, chunks in bytes_of.items()}
-    for stage, chunks in bytes_of.items():
-        shared = len(chunks & bytes_of[first])
-        again = begins[stage] == begins[first] and chunks <= bytes_of[first]  # of the last some steps may be left out
-        if stage == first or not shared or again:
-            continue
-        distance, wide = 16 * abs(begins[stage] - begins[first]), 16 * len(bytes_of[first])
-        says = (
-            f"Stage {stage} of {operand.upper()} begins {distance} bytes after stage {first}, and a stage has {wide}:"
-            f" {16 * shared} bytes belong to both. What fills the one overwrites the other: place stages {wide} bytes"
-            " apart."
-        )
-        for n, step in enumerate(out):
-            if step.stage == stage and step.verdict == "match":
-                out[n] = replace(step, verdict="mismatch", causes=(Diagnosis("stages_overlap", says),))
+            out.setdefault(step.stage, set()).update(np.unique(reads(Descriptor(step.word), seen) // 16).tolist())
     return out
+
+
+def _overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
+    """What a stage shares with the first one, in words; "" where nothing, or where it is that one again."""
+    one, two = chunks_of[first], chunks_of[stage]
+    shared = len(one & two)
+    again = min(one) == min(two) and two <= one  # of the last some steps may be left out
+    if not shared or again:
+        return ""
+    distance, wide = 16 * abs(min(two) - min(one)), 16 * len(one)
+    return (
+        f"Stage {stage} of {operand.upper()} begins {distance} bytes after stage {first}, and a stage has {wide}:"
+        f" {16 * shared} bytes belong to both. What fills the one overwrites the other: place stages {wide} bytes"
+        " apart."
+    )

@@ -1,12 +1,16 @@
-"""Calls that are written one after the other: one call is one K step of both operands."""
+"""Calls that are written one after the other: one call is one K step of both operands.
+
+`order.py` asks `k_steps` before it places the uses of an instruction by their loops and addresses.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from lanescope.workbench.uses import Use, names
+from lanescope.workbench.addresses import start_names
+from lanescope.workbench.uses import Use
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
@@ -72,22 +76,30 @@ def _one_sum(run: Sequence[Use], text: str) -> bool:
     """Whether the calls add to one accumulator, a K step each: they are given the same one or, where the text does not
     show it, repeat addresses as no tiles of M and N would.
     """
-    pairs = [tuple(sorted((name, str(given.value)) for name, given in use.given.items())) for use in run]
-    counts = Counter(pairs)
-    again = set(counts.values())
-    half = len(pairs) // 2
-    if len(again) == 1 and counts[pairs[0]] > 1 and half > 1 and pairs[:half] == pairs[half:]:
-        return False  # the whole sequence once more
-    often = [set(Counter(str(use.given[name].value) for use in run).values()) for name in run[0].given]
-    if len(counts) == len(pairs) and len(often) > 1 and all(len(own) == 1 and own != {1} for own in often):
-        return False  # each address of A with each of B: tiles of both, however the accumulators are written
+    addresses = [tuple(sorted((name, str(given.value)) for name, given in use.given.items())) for use in run]
+    each = [Counter(str(use.given[name].value) for use in run) for name in run[0].given]  # of A, of B
+    often = [set(counts.values()) for counts in each]
+    if _repeated(addresses) or (len(set(addresses)) == len(addresses) and _crossed(often)):
+        return False
     same = _same_sums(run, text)
     if same is not None:
         return same
-    if len(counts) < len(pairs):
-        return True
     # every address of A with every one of B: tiles of M or N, unless each occurs once
-    return any(len(own) > 1 for own in often)
+    return len(set(addresses)) < len(addresses) or any(len(own) > 1 for own in often)
+
+
+def _repeated(addresses: Sequence[object]) -> bool:
+    """Whether the second half is the first one once more."""
+    counts, half = Counter(addresses), len(addresses) // 2
+    alike = len(set(counts.values())) == 1 and counts[addresses[0]] > 1
+    return alike and half > 1 and addresses[:half] == addresses[half:]
+
+
+def _crossed(often: Sequence[set[int]]) -> bool:
+    """Whether each address of A is there with each of B: tiles of both, however the accumulators are written. often: of
+    each operand, how often its addresses occur.
+    """
+    return len(often) > 1 and all(len(own) == 1 and own != {1} for own in often)
 
 
 def _same_sums(run: Sequence[Use], text: str) -> bool | None:
@@ -103,14 +115,16 @@ def _same_sums(run: Sequence[Use], text: str) -> bool | None:
     given = [_arguments(one) for one in said]
     if len({len(one) for one in given}) != 1:
         return None
-    buffers = {name for use in run for own in use.given.values() for name in names(own.value)}
-    written = {text[slice(*own.span)] for use in run for own in use.given.values()}
-    kept = [
-        texts
-        for texts in zip(*given, strict=True)
-        if not any(_NO_SUM.search(one) or one in written or _names_in(one) & buffers for one in texts)
-    ]
+    kept = [texts for texts in zip(*given, strict=True) if not _no_sums(texts, run, text)]
     return all(len(set(texts)) == 1 for texts in kept) if kept else None
+
+
+def _no_sums(texts: Iterable[str], run: Sequence[Use], text: str) -> bool:
+    """Whether an argument of the calls cannot be their accumulator: it is a number, a buffer or a descriptor."""
+    given = [own for use in run for own in use.given.values()]
+    buffers = {name for own in given for name in start_names(own.value)}
+    written = {text[slice(*own.span)] for own in given}
+    return any(_NO_SUM.search(one) or one in written or _names_in(one) & buffers for one in texts)
 
 
 def _names_in(text: str) -> set[str]:

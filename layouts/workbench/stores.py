@@ -1,24 +1,18 @@
-"""Where a text says that an operand's tile lies: its tensor maps and its CuTe layouts, and the storage each leaves."""
+"""Which tensor map or CuTe layout of a text holds which operand's tile, and what says so.
+
+`contents.py` collects the stores, `whole.py` calls `pair` once for each instruction; `tiles.py` makes a storage of what
+was chosen.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from math import prod
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
-from lanescope.descriptor.matrix import WGMMA, View
-from lanescope.errors import LayoutError
-from lanescope.reader.code.tensor_maps import TRITON, default_swizzle
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.word import Linear
-from lanescope.shared.storage import Storage, storage
-from lanescope.shared.tma import WIDTHS, panels, pitch_bytes
-from lanescope.workbench.found import Assumed
-from lanescope.workbench.loads import Filled
+from lanescope.workbench.names import CUT, letter, split_name
 from lanescope.workbench.scan import Layout
-from lanescope.workbench.uses import CUT, letter
 
 _COMMON = frozenset(
     "a b as bs sa sb lhs rhs"
@@ -29,7 +23,6 @@ _OUTPUTS = frozenset("c d o out output outputs acc accum epi epilogue result".sp
 # why a store is an operand's where nothing names it
 ONLY, FIRST, SECOND, NO_OTHER = "it is the only one", "A’s comes first", "B’s second", "the text has no other"
 BY_ORDER = (FIRST, SECOND, NO_OTHER)
-_TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +37,6 @@ class Store:
     piece: int
     map: TensorMap | None = None
     layout: Layout | None = None
-    spec: Mapping[str, Any] | None = None  # a storage as it stands
     name: str = ""
     others: tuple[str, ...] = ()
     begins: Linear | None = None
@@ -68,7 +60,11 @@ class Store:
             )
         if self.layout is not None and other.layout is not None:
             return self.layout.text == other.layout.text
-        return self.spec is not None and self.spec == other.spec
+        return False
+
+    def named(self, names: Collection[str]) -> bool:
+        """Whether one of its names, as an address or not, is among some."""
+        return any(name.lstrip("&") in names for name in self.names)
 
     @property
     def operand(self) -> str | None:
@@ -79,92 +75,92 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """A storage that an operand's steps can be verified against: its first byte is put in by `at`."""
+class Clues:
+    """What a text says of where one operand's tile lies.
 
-    spec: Mapping[str, Any]
-    assumed: tuple[Assumed, ...]
-    why: str
-    mn: int | None = None  # rows that one box or layout holds
-    stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
-    start: int | None = None  # its first byte, where the text says it
-
-    def at(self, base: int, seen: View) -> Storage:
-        return storage({**self.spec, "base": base}, seen.bits, seen.major)
-
-
-def pair(
-    stores: list[Store],
-    operands: list[str],
-    given: Mapping[str, str],
-    *,
-    buffers: Mapping[str, str] | None = None,
-    addresses: Mapping[str, Iterable[str]] | None = None,
-    used: Collection[int] = (),
-    starts: Mapping[str, Linear] | None = None,
-    of: str = "",
-    loaded: Mapping[str, Collection[str]] | None = None,
-) -> dict[str, tuple[Store | None, str]]:
-    """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
-    are called, then its letter; without them the order in which a text has the stores, A before B.
-
-    starts: operand → the first start of its descriptors; of: the function that takes them; buffers: operand → the one
-    whose buffer it is given, where that is another; addresses: operand → names that its descriptors are made of; used:
-    pieces of the stores that other tiles lie in, which are taken last; loaded: operand → names of the maps that TMA
-    loads its tile from.
+    buffer: the operand whose buffer it is given, itself unless the names say otherwise; chosen: the number of a store
+    that was given; addresses: names that its descriptors are made of; start: the first start of its descriptors;
+    function: the one that takes them; loaded: names of the maps that TMA loads its tile from.
     """
-    out: dict[str, tuple[Store | None, str]] = {}
+
+    operand: str
+    buffer: str
+    chosen: str | None = None
+    addresses: tuple[str, ...] = ()
+    start: Linear | None = None
+    function: str = ""
+    loaded: frozenset[str] = frozenset()
+
+
+Choice = tuple[Store | None, str]  # an operand's store, and why that is its
+
+
+def pair(stores: Sequence[Store], clues: Sequence[Clues], used: Collection[int] = ()) -> dict[str, Choice]:
+    """Operand → (its store, why). A tensor over the operand's buffer decides, then names: what the operand's addresses
+    are called, then its letter; without them the order in which a text has the stores, A before B. used: pieces of the
+    stores that other tiles lie in, which are taken last.
+    """
+    inputs = [store for store in stores if not _is_output(store)]
+    out: dict[str, Choice] = {}
     free = []
-    known = addresses or {}
-    every, stores = stores, [s for s in stores if not _is_output(s)]
-    for name in operands:
-        chosen = given.get(f"storage.{name}")
-        if chosen is not None:
-            found = next((s for s in every if str(s.piece) == chosen), None)
-            out[name] = (found, "chosen")
-            continue
-        whose = (buffers or {}).get(name, name)
-        if tensors := over(stores, (starts or {}).get(name), name, of):
-            alone = len(tensors) == 1
-            out[name] = (tensors[0], f"it is named {tensors[0].name}") if alone else (None, _several(tensors))
-            continue
-        words = {word for address in known.get(name, ()) for word in _words(address)}
-        alike = [s for s in stores if words & {word for one in s.names for word in _words(one)}]
-        own = [s for s in stores if s.operand == whose]
-        from_ = (loaded or {}).get(name, ())
-        filling = [s for s in stores if s.map is not None and any(one.lstrip("&") in from_ for one in s.names)]
-        if len(filling) == 1 and not own:
-            out[name] = (filling[0], f"TMA loads it from {filling[0].names[0].lstrip('&')}")
-        elif len(alike) == 1:
-            called = next(one for one in alike[0].names if words & set(_words(one)))
-            out[name] = (alike[0], f"it is named {called}")
-        elif own and own[0].piece in used and all(letter(address) != whose for address in known.get(name, ())):
-            out[name] = (own[0], NO_OTHER)
-        elif own:
-            out[name] = (own[0], f"it is named {_called(own[0], whose)}")
+    for one in clues:
+        choice = _chosen(stores, one) or _laid_over(inputs, one) or _named(inputs, one, used)
+        if choice is not None:
+            out[one.operand] = choice
         else:
-            free.append(name)
-    rest = [
-        s for s in stores if s.operand is None and s.begins is None and not any(s is one for one, _ in out.values())
-    ]
-    unused = [s for s in rest if s.piece not in used]
-    if len(unused) < len(rest) and len(unused) < len(free):
-        out.update({name: (rest[min(n, len(rest) - 1)], NO_OTHER) for n, name in enumerate(free)})
-        free = []
-    rest = unused
-    if len(free) == 1 and len(operands) > 1 and len(rest) == 1 and not any(s.operand for s in stores):
-        free = free[:1]
+            free.append(one.operand)
+    taken = [store for store, _ in out.values()]
+    rest = [s for s in inputs if s.operand is None and s.begins is None and not any(s is one for one in taken)]
+    return {**out, **_in_order(rest, free, used)}
+
+
+def _chosen(stores: Iterable[Store], clues: Clues) -> Choice | None:
+    """The store that was given by its number."""
+    if clues.chosen is None:
+        return None
+    return next((store for store in stores if str(store.piece) == clues.chosen), None), "chosen"
+
+
+def _laid_over(stores: Iterable[Store], clues: Clues) -> Choice | None:
+    """The tensor over the operand's buffer."""
+    tensors = over(stores, clues.start, clues.operand, clues.function)
+    if not tensors:
+        return None
+    return (tensors[0], f"it is named {tensors[0].name}") if len(tensors) == 1 else (None, _several(tensors))
+
+
+def _named(stores: Sequence[Store], clues: Clues, used: Collection[int]) -> Choice | None:
+    """The store that TMA's loads, the names of the addresses or the operand's letter say."""
+    own = [store for store in stores if store.operand == clues.buffer]
+    loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
+    if len(loaded) == 1 and not own:
+        return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
+    words = {word for address in clues.addresses for word in _words(address)}
+    alike = {
+        store.piece: (store, name) for store in stores for name in reversed(store.names) if words & set(_words(name))
+    }
+    if len(alike) == 1:
+        store, name = next(iter(alike.values()))
+        return store, f"it is named {name}"
+    if not own:
+        return None
+    if own[0].piece in used and all(letter(address) != clues.buffer for address in clues.addresses):
+        return own[0], NO_OTHER
+    return own[0], f"it is named {_called(own[0], clues.buffer)}"
+
+
+def _in_order(rest: Sequence[Store], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:
+    """Stores that no name gives to an operand, for operands without one: A's comes first, B's second."""
+    unused = [store for store in rest if store.piece not in used]
+    if len(unused) < min(len(rest), len(free)):
+        return {name: (rest[min(n, len(rest) - 1)], NO_OTHER) for n, name in enumerate(free)}
+    out: dict[str, Choice] = {}
     for n, name in enumerate(free):
-        if len(rest) > n:
-            only = len(rest) == 1
-            out[name] = (
-                rest[n],
-                ONLY if only and len(free) == 1 else FIRST if name == "a" else SECOND,
-            )
-        elif len(rest) == 1 and n:
-            out[name] = (rest[0], NO_OTHER)
+        if n < len(unused):
+            alone = len(unused) == len(free) == 1
+            out[name] = unused[n], ONLY if alone else FIRST if name == "a" else SECOND
         else:
-            out[name] = (None, "")
+            out[name] = (unused[0], NO_OTHER) if len(unused) == 1 else (None, "")
     return out
 
 
@@ -175,17 +171,17 @@ def over(stores: Iterable[Store], start: Linear | None, operand: str, of: str = 
     """
     if start is None or not start.terms:
         return []
-    found = [s for s in stores if s.begins is not None and s.begins.terms == start.terms]
-    below = [s.begins.const for s in found if s.begins is not None and s.begins.const <= start.const]
-    here = [s for s in found if s.begins is not None and below and s.begins.const == max(below)]
-    here = [s for s in here if s.of == of] or here
-    here = [s for s in here if any(letter(one) == operand for one in s.others)] or here
+    begins = [(s.begins.const, s) for s in stores if s.begins is not None and s.begins.terms == start.terms]
+    last = max((at for at, _ in begins if at <= start.const), default=None)
+    here = [store for at, store in begins if at == last]
+    here = [store for store in here if store.of == of] or here
+    here = [store for store in here if any(letter(name) == operand for name in store.others)] or here
     return list({s.layout.whole if s.layout else "": s for s in reversed(here)}.values())[::-1]
 
 
 def _is_output(store: Store) -> bool:
     """Whether a tensor is called after C or D: the epilogue writes over the tiles of A and B."""
-    words = {word.lower() for one in store.others[:1] for word in _TOKEN.findall(one)}
+    words = {word.lower() for one in store.others[:1] for word in split_name(one)}
     return store.begins is not None and not words.isdisjoint(_OUTPUTS)
 
 
@@ -196,197 +192,10 @@ def _several(tensors: Iterable[Store]) -> str:
 
 def _words(name: str) -> list[str]:
     """What tells one name from others but an operand's letter: sK, smem_k and tma_map_K are k."""
-    found = (word.lower() for word in _TOKEN.findall(CUT.sub("", name.lstrip("&"))))
+    found = (word.lower() for word in split_name(CUT.sub("", name.lstrip("&"))))
     return [word for word in found if word not in _COMMON]
 
 
 def _called(store: Store, name: str) -> str:
     names = store.names
     return next((one for one in names if letter(one) == name), names[0] if names else "")
-
-
-def tile(
-    store: Store,
-    operand: str,
-    seen: View,
-    *,
-    rows: int,
-    depth: int,
-    given: Mapping[str, str],
-    filled: Filled | None = None,
-) -> Tile | tuple[Assumed, ...]:
-    """The storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError where a
-    given value is wrong. filled: what the text's TMA loads fill of it.
-    """
-    if store.map is not None:
-        return _of_map(store, store.map, operand, seen=seen, rows=rows, depth=depth, given=given, filled=filled)
-    if store.layout is not None:
-        one = store.layout
-        counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
-        unit = {} if one.unit_bits else {"unit": counted.get(store.bits, "")}
-        if not one.unit_bits and not unit["unit"]:
-            why = f"its pointer counts {store.bits} bits, the instruction reads elements of {seen.bits}"
-            return (Assumed(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
-        spec = {"kind": "cute", "layout": one.text, **unit}
-        made = storage(spec, seen.bits, seen.major)
-        apart = (one.stage_stride or 0) * (one.unit_bits or seen.bits) // 8
-        return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart, one.start)
-    assert store.spec is not None
-    return Tile({k: v for k, v in store.spec.items() if k != "base"}, (), "the shared layout of the text")
-
-
-def _of_map(
-    store: Store,
-    one: TensorMap,
-    operand: str,
-    *,
-    seen: View,
-    rows: int,
-    depth: int,
-    given: Mapping[str, str],
-    filled: Filled | None,
-) -> Tile | tuple[Assumed, ...]:
-    sizes = list(one.box)
-    asked = []
-    for n, size in enumerate(sizes):
-        key = f"box.{store.piece}.{n}"
-        if key in given:
-            sizes[n] = _number(given[key], key)
-        elif size is None:
-            said = one.symbols.get(f"box[{n}]", "")
-            why = f"the text gives it as {said}" if said else "the text does not give it"
-            asked.append(Assumed(key, f"boxDim[{n}] of the tensor map", "", why))
-    if not sizes:
-        return (Assumed(f"box.{store.piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
-    key = f"swizzle.{store.piece}"
-    swizzle = given.get(key) or one.swizzle
-    assumed: tuple[Assumed, ...] = ()
-    if swizzle is None and one.element_bits is None and one.source in TRITON and sizes[0]:
-        swizzle = default_swizzle(sizes[0] * seen.bits // 8, prod(s or 8 for s in sizes[1:]))
-        why = f"Triton’s default for {sizes[0]} elements of {seen.bits} bits; the text does not give the type"
-        assumed = (Assumed(key, "Swizzle of the tensor map", swizzle, why, tuple(WIDTHS)),)
-    if swizzle is None:
-        asked.append(
-            Assumed(
-                key,
-                "Swizzle of the tensor map",
-                "",
-                one.symbols.get("swizzle", "the text does not give it"),
-                tuple(WIDTHS),
-            )
-        )
-    if asked:
-        return tuple(asked)
-    if swizzle not in WIDTHS:
-        raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", f"Allowed: {', '.join(WIDTHS)}.", key)
-    made = _panels(
-        store,
-        one,
-        [s or 1 for s in sizes],
-        swizzle=swizzle,
-        operand=operand,
-        seen=seen,
-        rows=rows,
-        depth=depth,
-        given=given,
-        filled=filled,
-    )
-    return replace(made, assumed=(*assumed, *made.assumed)) if isinstance(made, Tile) else made
-
-
-def _panels(
-    store: Store,
-    one: TensorMap,
-    sizes: list[int],
-    *,
-    swizzle: str,
-    operand: str,
-    seen: View,
-    rows: int,
-    depth: int,
-    given: Mapping[str, str],
-    filled: Filled | None,
-) -> Tile | tuple[Assumed, ...]:
-    """Boxes where the text's loads put them; where none is seen, one after the other: along the lines first, then along
-    the inner dimension. That is K where wgmma reads elements of this size K-major only.
-    """
-    assumed: list[Assumed] = []
-    inner = inner_of(one, operand) or (None if WGMMA.allows(seen.bits, "MN") else "K")
-    key = f"inner.{operand}"
-    if inner is None or key in given:
-        chosen = given.get(key, "").upper() or seen.major
-        if chosen not in ("K", "MN"):
-            raise LayoutError("bad_major", f"{key} is '{given[key]}'.", "Allowed: K, MN.", key)
-        inner = chosen
-        way = "K" if inner == "K" else "M" if operand == "a" else "N"
-        why = f"{operand.upper()} is read {seen.major}-major, and the text does not name the map’s dimensions"
-        why = "as given" if key in given else why
-        assumed.append(Assumed(key, f"Inner dimension of {operand.upper()}’s tensor map", inner, why, ("K", "MN")))
-    else:
-        way = "K" if inner == "K" else "M" if operand == "a" else "N"
-    base = one.storage or {}
-    cut = base.get("kind") == "atoms"  # by the map itself, into panels
-    width = int(base["width_bytes"]) if cut else sizes[0] * (one.element_bits or seen.bits) // 8
-    pitch = pitch_bytes(width, swizzle)
-    lines = int(base["inner_stride"]) // pitch if cut else prod(sizes[1:])
-    along, across = (depth, rows) if inner == "K" else (rows, depth)
-    reached = seen.rows if inner == "K" else across
-    boxes = -(-reached // lines) if lines and not cut else 1
-    total = lines if cut else -(-across // lines) * lines
-    count = -(-along * seen.bits // 8 // width) if width and not cut else 1
-    stride = pitch * total
-    key, panel = f"boxes.{operand}", f"panel.{operand}"
-    needed = [n * stride + at * pitch * lines for n in range(count) for at in range(boxes)]
-    sure, lost = False, ""  # whether the text's loads say where every box lies; how many of them they fill
-    if filled is not None and not {key, panel} & given.keys():
-        sure = filled.covers(needed)
-        if not sure and not filled.open and boxes == 1 and (apart := filled.apart(count)) >= pitch * lines:
-            stride, sure = apart, True
-        if not sure and not filled.open:
-            there = len(filled.offsets.intersection(needed))
-            lost = f"the TMA calls of the text fill {there} of the tile’s {len(needed)} boxes"
-    if boxes > 1 and not sure:
-        side = ("M" if operand == "a" else "N") if inner == "K" else "K"
-        whose = "one instruction takes" if inner == "K" or seen.k > lines else "the steps take"
-        why = f"the box has {lines} of {side} and {whose} {reached}"
-        label = f"Boxes of {operand.upper()}’s tensor map along {side}"
-        if lost:
-            return (Assumed(key, label, "", f"{why}; {lost}", (str(boxes), "1")),)
-        if given.get(key, str(boxes)) != str(boxes):
-            why += ": the text does not say where the rest lies"
-            return (Assumed(key, label, "", why, (str(boxes), "1")),)
-        why = "as given" if key in given else f"{why}: {boxes} boxes, one after the other"
-        assumed.append(Assumed(key, label, str(boxes), why, (str(boxes), "1")))
-    if count > 1 and not sure:
-        if panel in given:
-            stride = _number(given[panel], panel)
-        wide = f"the box is {sizes[0]} elements wide, and the steps reach {along}"
-        label = f"Bytes from one panel of {operand.upper()} along {way} to the next"
-        if lost:
-            return (Assumed(panel, label, "", f"{wide}; {lost}"),)
-        wide = "as given" if panel in given else f"{wide}: {count} panels of {sizes[0]} along {way}, {total} lines each"
-        assumed.append(Assumed(panel, label, str(stride), wide))
-    spec = {**panels(width, total, swizzle, inner=inner), "inner_stride": stride}
-    del spec["base"]
-    box = " × ".join(str(size) for size in sizes)
-    name = f"tensor map ‘{one.names[0].lstrip('&')}’" if one.names else "the tensor map"
-    return Tile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", lines if inner == "K" else None)
-
-
-def inner_of(one: TensorMap, operand: str) -> str | None:
-    """The dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
-    named = [set(map(str.lower, _TOKEN.findall(one.symbols.get(f"dims[{n}]", "")))) for n in range(2)]
-    other = {"a": "m", "b": "n"}[operand]
-    has_k = ["k" in names for names in named]
-    has_mn = [other in names for names in named]
-    if has_k == [True, False] or has_mn == [False, True]:
-        return "K"
-    if has_k == [False, True] or has_mn == [True, False]:
-        return "MN"
-    return None
-
-
-def _number(text: str, key: str) -> int:
-    from lanescope.reading import number
-
-    return number(text, key, 1, 1 << 20)

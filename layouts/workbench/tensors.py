@@ -1,5 +1,5 @@
 """The tensors that code makes of shared memory: make_tensor(make_smem_ptr(p), layout). The pointer says which
-descriptors' tile it is, the layout how it is stored.
+descriptors' tile it is, the layout how it is stored. `contents.py` makes stores of them.
 """
 
 from __future__ import annotations

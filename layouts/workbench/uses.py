@@ -1,30 +1,29 @@
-"""Which descriptor is given to which operand of which instruction, each time that a text's loops run it."""
+"""Which descriptor is given to which operand of which instruction, each time that a text's loops run it.
+
+`contents.py` calls `of_code` for asm statements, calls and bare descriptors (`words.py` has printed words); `whole.py`
+calls `tiles` to tell apart the uses that read different tiles.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Any
 
-from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code import builders
 from lanescope.reader.code.evaluate import Evaluation
 from lanescope.reader.code.finding import Assembled, Found, Made
 from lanescope.reader.code.values import number
-from lanescope.reader.code.word import Int, Linear, Span, symbol
-from lanescope.shared.swizzle import WIDEST_PATTERN
-from lanescope.workbench.scan import Mention, Word, mentions, trans_at
+from lanescope.reader.code.word import Int, Span
+from lanescope.workbench.addresses import start_names
+from lanescope.workbench.names import letter
+from lanescope.workbench.scan import Mention, mentions, trans_at
 from lanescope.workbench.written import Given, Written
 
 MOST = 256  # uses of one text
-_TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-CUT = re.compile(r"…[0-9a-f]{8}")  # what stands for the rest of a long name
-_LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
 _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
-_BUFFER = re.compile(r"smem|shared|ptr|addr|buf|tile|(?<![a-z])s[A-Z]", re.I)
-_DESC = re.compile(r"desc", re.I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,35 +46,14 @@ class Use:
     majors: Mapping[str, str] = field(default_factory=dict)
 
 
-def letter(*names: str) -> str | None:
-    """a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None where they do not,
-    or say both.
-
-    >>> letter("tma_map_A"), letter("smem_b"), letter("sA", "sB"), letter("barrier")
-    ('a', 'b', None, None)
-    >>> letter("(shared + 4096·lane…82b855a1)") is None
-    True
-    """
-    tokens = (token.lower() for name in names for token in _TOKEN.findall(CUT.sub("", name)))
-    said = {_LETTERS[token] for token in tokens if token in _LETTERS}
-    return said.pop() if len(said) == 1 else None
-
-
 def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """The uses of a text's code: asm statements that were run, else calls that are given descriptors, else the
     descriptors by themselves.
     """
     given_at = Written(made)
     loose = [replace(use, given=given_at.of(use.given)) for use in of_assembled(made.assembled, told)]
-    known: dict[tuple[int, Any], list[Found]] = {}
-    for one in made.found:
-        known.setdefault((one.value.const, one.value.pieces), []).append(one)
     seen = {g.value for use in loose for g in use.given.values()}
-    calls = [
-        use
-        for use in of_calls(_alone(made), known, told, made.text)
-        if not seen & {g.value for g in use.given.values()}
-    ]
+    calls = [use for use in of_calls(made, told) if not seen & {g.value for g in use.given.values()}]
     found = sorted([*loose, *calls], key=lambda use: use.order)
     if found:
         return found[:MOST]
@@ -83,24 +61,43 @@ def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     return [use for use in by_themselves(made, told) if not (fed and use.assumed)][:MOST]
 
 
-def _turned(ran: Iterable[Assembled]) -> dict[str, str]:
-    """Operand → the major that every asm statement with a transpose immediate says, whatever its descriptors are."""
-    said: dict[str, set[str]] = {}
-    for one in {each.text: each for each in ran if "mma" in each.text}.values():
-        mention = next((m for m in mentions(one.text) if m.instruction.family.by_descriptor), None)
-        if mention is None:
-            continue
-        cut = _left_out(one, mention.arguments[1:3])
-        for name, argument in trans_at(mention.instruction, mention.arguments, bool(mention.registers)).items():
-            value, _, _ = _operand(one, argument, cut)
-            known = value.known if value is not None else None
-            said.setdefault(name, set()).add("MN" if known == 1 else "K" if known == 0 else "")
-    return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
+# asm statements -------------------------------------------------------------------------------------------------------
 
 
-def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Use]:
-    """asm statements with a wgmma: its operands by their numbers."""
-    out: list[Use] = []
+@dataclass(frozen=True, slots=True)
+class _Wgmma:
+    """An asm statement with a wgmma. cut: operands that the text leaves out before the descriptors."""
+
+    ran: Assembled
+    mention: Mention
+    cut: int
+
+    @property
+    def registers(self) -> bool:
+        """Whether A comes from registers."""
+        return bool(self.mention.registers)
+
+    def given(self) -> dict[str, Given]:
+        """Operand → its descriptor."""
+        out: dict[str, Given] = {}
+        for name, argument in zip("ab", self.mention.arguments[1:3], strict=True):
+            value, span, around = _operand(self.ran, argument, self.cut)
+            if value is not None and not (name == "a" and self.registers) and _is_word(value):
+                out[name] = Given(value, span, argument, around)
+        return out
+
+    def immediates(self) -> dict[str, int | None]:
+        """Operand → its transpose immediate, None where the text leaves it open."""
+        told = trans_at(self.mention.instruction, self.mention.arguments, self.registers)
+        values = {name: _operand(self.ran, argument, self.cut)[0] for name, argument in told.items()}
+        return {name: None if value is None else value.known for name, value in values.items()}
+
+
+_MAJORS: dict[int | None, str] = {0: "K", 1: "MN"}  # transpose immediate → the major that it says
+
+
+def _wgmmas(ran: Iterable[Assembled]) -> Iterator[tuple[Assembled, Mention]]:
+    """Asm statements with a wgmma that names D, A and B."""
     parsed: dict[str, Mention | None] = {}
     for one in ran:
         if "mma" not in one.text:
@@ -108,40 +105,47 @@ def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Us
         if one.text not in parsed:
             parsed[one.text] = next((m for m in mentions(one.text) if m.instruction.family.by_descriptor), None)
         mention = parsed[one.text]
-        if mention is None or len(mention.arguments) < 3:
-            continue
-        registers = bool(mention.registers)
-        given: dict[str, Given] = {}
-        own = mention.arguments[2:3] if registers else mention.arguments[1:3]
-        cut = _left_out(one, own)
-        for name, argument in zip("ab", mention.arguments[1:3], strict=True):
-            value, span, around = _operand(one, argument, cut)
-            if value is not None and not (name == "a" and registers) and _is_word(value):
-                given[name] = Given(value, span, argument, around)
-        majors: dict[str, str] = {}
-        for name, argument in trans_at(mention.instruction, mention.arguments, registers).items():
-            value, _, _ = _operand(one, argument, cut)
-            if value is not None and value.known in (0, 1):
-                majors[name] = "MN" if value.known else "K"
-        if given:
-            places = [m.span for m in told if one.span[0] <= m.span[0] < one.span[1]]
-            shifted = replace(mention, span=places[0] if places else one.span)
-            why = {n: f"operand {n} of the asm statement is {g.name}" for n, g in given.items()}
-            site = (one.span, *(span for _, span in one.calls))
-            out.append(
-                Use(
-                    mention=shifted,
-                    given=given,
-                    why=why,
-                    site=site,
-                    loops=_loops(one.loops),
-                    of=_of(one.calls),
-                    order=one.order,
-                    registers=registers,
-                    majors=majors,
-                )
-            )
+        if mention is not None and len(mention.arguments) >= 3:
+            yield one, mention
+
+
+def _turned(ran: Iterable[Assembled]) -> dict[str, str]:
+    """Operand → the major that every asm statement with a transpose immediate says, whatever its descriptors are."""
+    said: dict[str, set[str]] = {}
+    for one, mention in _wgmmas({each.text: each for each in ran}.values()):
+        wgmma = _Wgmma(one, mention, _left_out(one, mention.arguments[1:3]))
+        for name, immediate in wgmma.immediates().items():
+            said.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
+    return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
+
+
+def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Use]:
+    """asm statements with a wgmma: its operands by their numbers."""
+    out = []
+    for one, mention in _wgmmas(ran):
+        descriptors = mention.arguments[2:3] if mention.registers else mention.arguments[1:3]
+        use = _of_wgmma(_Wgmma(one, mention, _left_out(one, descriptors)), told)
+        out += [use] if use is not None else []
     return out
+
+
+def _of_wgmma(wgmma: _Wgmma, told: tuple[Mention, ...]) -> Use | None:
+    """The use of an asm statement; None where none of its descriptors is known."""
+    given, one = wgmma.given(), wgmma.ran
+    if not given:
+        return None
+    places = [m.span for m in told if one.span[0] <= m.span[0] < one.span[1]]
+    return Use(
+        mention=replace(wgmma.mention, span=places[0] if places else one.span),
+        given=given,
+        why={n: f"operand {n} of the asm statement is {g.name}" for n, g in given.items()},
+        site=(one.span, *(span for _, span in one.calls)),
+        loops=_loops(one.loops),
+        of=_of(one.calls),
+        order=one.order,
+        registers=wgmma.registers,
+        majors={name: _MAJORS[said] for name, said in wgmma.immediates().items() if said in _MAJORS},
+    )
 
 
 def _operand(one: Assembled, argument: str, cut: int) -> tuple[Int | None, Span, tuple[Span, ...]]:
@@ -180,79 +184,116 @@ def _left_out(one: Assembled, descriptors: Iterable[str]) -> int:
     return others[0] if len(others) == 1 else plain
 
 
+def _is_word(value: Int) -> bool:
+    """Whether a value is more than a parameter nothing is known of."""
+    return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
+
+
+# calls of functions without a body ------------------------------------------------------------------------------------
+
+
+def of_calls(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
+    """Calls of functions without a body that are given descriptors: the first is A's, the second B's, unless names say
+    otherwise.
+    """
+    known: dict[tuple[int, Any], list[Found]] = {}
+    for one in made.found:
+        known.setdefault((one.value.const, one.value.pieces), []).append(one)
+    uses = (_of_call(call, known, told, made.text) for call in _alone(made))
+    return [use for use in uses if use is not None]
+
+
+def _of_call(
+    call: Made, known: Mapping[tuple[int, Any], Sequence[Found]], told: tuple[Mention, ...], text: str
+) -> Use | None:
+    """The use of a call; None where it is given no descriptors, or by its name is none that multiplies."""
+    words = _descriptors(call, known)
+    if not words or (len(words) == 1 and not _CALL.search(call.term.head)):
+        return None
+    mention = _mention_of(call.term.span, told)
+    registers = in_registers(mention)
+    named = [letter(*start_names(value)) for value in words]
+    which = _operands_of(named, registers)
+    if not which:
+        return None
+    own = {name: words[n] for name, n in which.items()}
+    why = {
+        name: _by_address(words[n]) if named[n] == name else _by_place(n, call.term.head, registers)
+        for name, n in which.items()
+    }
+    return Use(
+        mention=mention,
+        given={name: _given_by(call.term.span, known[v.const, v.pieces], v, text) for name, v in own.items()},
+        why=why,
+        site=(call.term.span, *(span for _, span in call.calls)),
+        loops=_loops(call.loops),
+        of=_of(call.calls),
+        order=call.order,
+        assumed=len(words) == 1 and named[0] is None and not registers,
+        registers=registers or None,
+        majors=mention.majors if mention else {},
+    )
+
+
+def _descriptors(call: Made, known: Collection[tuple[int, Any]]) -> list[Int]:
+    """The arguments of a call that are descriptors that the text builds."""
+    values = (number(value) for value in call.term.arguments if not isinstance(value, str))
+    return [v for v in values if v is not None and (v.const, v.pieces) in known and _is_word(v)]
+
+
+def in_registers(mention: Mention | None) -> bool:
+    """Whether the text says that A comes from registers."""
+    return mention is not None and mention.registers is True
+
+
 def _alone(made: Evaluation) -> Iterator[Made]:
     """The calls of functions without a body that do not only compute an operand of an asm statement."""
     inside = [one.span for one in made.assembled]
     return (one for one in made.made if not any(low <= one.term.span[0] < high for low, high in inside))
 
 
-def _is_word(value: Int) -> bool:
-    """Whether a value is more than a parameter nothing is known of."""
-    return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
+def _mention_of(call: Span, told: Iterable[Mention]) -> Mention | None:
+    """The instruction that stands in a call, or of those that read descriptors the text's first, as it is last told."""
+    inside = next((m for m in told if call[0] <= m.span[0] < call[1]), None)
+    if inside is not None:
+        return inside
+    by_descriptor = [m for m in told if m.instruction.family.by_descriptor]
+    first = by_descriptor[0].instruction.ptx if by_descriptor else ""
+    return next((m for m in reversed(by_descriptor) if m.instruction.ptx == first), None)
 
 
-def of_calls(
-    made: Iterable[Made],
-    known: Mapping[tuple[int, Any], Sequence[Found]],
-    told: tuple[Mention, ...],
-    text: str = "",
-) -> list[Use]:
-    """Calls of functions without a body that are given descriptors: the first is A's, the second B's, unless names say
-    otherwise.
-    """
-    out: list[Use] = []
-    for one in made:
-        values = [number(v) if not isinstance(v, str) else None for v in one.term.arguments]
-        words = [v for v in values if v is not None and (v.const, v.pieces) in known and _is_word(v)]
-        if not words or not (_CALL.search(one.term.head) or len(words) > 1):
-            continue
-        inside = [m for m in told if one.term.span[0] <= m.span[0] < one.term.span[1]]
-        others = {m.instruction.ptx: m for m in told if m.instruction.family.by_descriptor}
-        mention = inside[0] if inside else next(iter(others.values())) if others else None
-        registers = mention is not None and mention.registers is True
-        named = [letter(*names(value)) for value in words]
-        letters: list[str | None] = list(named)
-        if named == ["b", "a"]:  # every such function takes A's first: these two are exchanged
-            letters = ["a", "b"]
-        elif len(words) == 2 and None in letters:
-            letters = ["a", "b"] if letters[1] != "a" and letters[0] != "b" else ["b", "a"]
-        elif len(words) == 1 and letters[0] is None:
-            letters = ["b"] if registers else ["a"]
-        given: dict[str, Given] = {}
-        why: dict[str, str] = {}
-        for n, (value, name) in enumerate(zip(words, letters, strict=True)):
-            if name and name not in given:
-                same = known[value.const, value.pieces]
-                low, past = one.term.span  # of several places with this value the one in the call itself
-                written = next((f for f in same if low <= f.span[0] and f.span[1] <= past), same[0])
-                span, around = _place(written, one.term.span, text)
-                given[name] = Given(value, span, written.name, around)
-                place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
-                why[name] = (
-                    f"its address comes from {names(value)[0]}"
-                    if named[n] == name
-                    else "A is in registers"
-                    if registers
-                    else f"it is the {place} descriptor that {one.term.head} is given"
-                )
-        if given:
-            site = (one.term.span, *(span for _, span in one.calls))
-            unsure = len(words) == 1 and named[0] is None and not registers
-            out.append(
-                Use(
-                    mention=mention,
-                    given=given,
-                    why=why,
-                    site=site,
-                    loops=_loops(one.loops),
-                    of=_of(one.calls),
-                    order=one.order,
-                    assumed=unsure,
-                    registers=registers or None,
-                    majors=mention.majors if mention else {},
-                )
-            )
+def _operands_of(named: Sequence[str | None], registers: bool) -> dict[str, int]:
+    """Operand → which of a call's descriptors it is. named: what the names of their addresses say of each."""
+    letters = list(named)
+    if letters == ["b", "a"]:  # every such function takes A's first: these two are exchanged
+        letters = ["a", "b"]
+    elif len(letters) == 2 and None in letters:
+        letters = ["a", "b"] if letters[1] != "a" and letters[0] != "b" else ["b", "a"]
+    elif letters == [None]:
+        letters = ["b"] if registers else ["a"]
+    out: dict[str, int] = {}
+    for n, name in enumerate(letters):
+        if name:
+            out.setdefault(name, n)
     return out
+
+
+def _given_by(call: Span, same: Sequence[Found], value: Int, text: str) -> Given:
+    """A call's descriptor. same: the places with this value; the one in the call itself is taken, else the first."""
+    low, past = call
+    written = next((one for one in same if low <= one.span[0] and one.span[1] <= past), same[0])
+    span, around = _place(written, call, text)
+    return Given(value, span, written.name, around)
+
+
+def _by_address(value: Int) -> str:
+    return f"its address comes from {start_names(value)[0]}"
+
+
+def _by_place(n: int, head: str, registers: bool) -> str:
+    """Why the n-th descriptor of a call is an operand's, where its address does not say."""
+    place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
+    return "A is in registers" if registers else f"it is the {place} descriptor that {head} is given"
 
 
 def _place(one: Found, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:
@@ -273,74 +314,29 @@ def _outside(one: Found) -> tuple[Span, ...]:
     return tuple(span for span in reversed(one.calls) if not (span[0] <= one.span[0] and one.span[1] <= span[1]))
 
 
-def tiles(uses: list[Use]) -> list[list[Use]]:
-    """Uses by the tiles that they read: those of one operand whose addresses have no name in common are of two."""
-    owner: dict[str, int] = {}
-    groups: list[int] = []
-
-    def root(n: int) -> int:
-        while groups[n] != n:
-            n = groups[n]
-        return n
-
-    keys: list[tuple[int, ...]] = []
-    for use in uses:
-        key = []
-        for name in sorted(use.given):
-            own = [f"{name}:{n}" for n in names(use.given[name].value)]
-            known = sorted({root(owner[n]) for n in own if n in owner})
-            at = known[0] if known else len(groups)
-            if not known:
-                groups.append(at)
-            for other in known[1:]:
-                groups[other] = at
-            owner.update(dict.fromkeys(own, at))
-            key.append(at)
-        keys.append(tuple(key))
-    out: dict[tuple[str, tuple[int, ...]], list[Use]] = {}
-    for use, found in zip(uses, keys, strict=True):
-        out.setdefault(("".join(sorted(use.given)), tuple(map(root, found))), []).append(use)
-    alone = {name: [group for (given, _), group in out.items() if given == name] for name in "ab"}
-    both = [group for (given, _), group in out.items() if given == "ab"]
-    none: list[Use] = []
-    return [*both, *(one + two for one, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]
+# descriptors that nothing takes ---------------------------------------------------------------------------------------
 
 
 def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """Descriptors that code builds and that no instruction of the text is seen to take."""
     mention = next((m for m in told if m.instruction.family.by_descriptor), None)
-    registers = mention is not None and mention.registers is True
+    registers = in_registers(mention)
     majors = {**_turned(made.assembled), **(mention.majors if mention else {})}
-    groups: dict[str, list[list[Found]]] = {}
-    for group in builders.groups(made):
-        if all(one.value.plain is not None and one.value.known is None for one in group):
-            continue  # nothing of it is known
-        named = builders.operand_of(group[0].name) or letter(*names(group[0].value))
-        groups.setdefault(named or "", []).append(group)
+    groups = _groups(made)
     out: list[Use] = []
     for name, found in groups.items():
         for n, group in enumerate(found):
-            own = name or ("b" if registers else "ab"[min(n, 1)] if "a" not in groups else "b")
+            first = "ab"[min(n, 1)] if "a" not in groups else "b"
+            own = name or ("b" if registers else first)
             for one in group:
-                why = (
-                    f"its name is {group[0].name}"
-                    if builders.operand_of(group[0].name)
-                    else f"its address comes from {names(one.value)[0]}"
-                    if name
-                    else "A is in registers"
-                    if registers
-                    else "the text does not say which operand it is"
-                )
-                site = (one.span, *one.calls)
-                given = {own: Given(one.value, one.span, one.name, _outside(one))}
                 out.append(
                     Use(
                         mention=mention,
-                        given=given,
-                        why={own: why},
-                        site=site,
+                        given={own: Given(one.value, one.span, one.name, _outside(one))},
+                        why={own: _why_alone(group[0].name, name, one.value, registers)},
+                        site=(one.span, *one.calls),
                         loops=_loops(one.loops),
-                        of=f"{group[0].name}",
+                        of=group[0].name,
                         order=len(out),
                         assumed=not name and not registers,
                         registers=registers or None,
@@ -350,94 +346,26 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     return out
 
 
-def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
-    """Printed words: those of one operand are its steps, in their order."""
-    mention = next((m for m in told if m.instruction.family.by_descriptor), None)
-    registers = mention is not None and mention.registers is True
-    words = list(printed)
-    named = [letter(word.label) for word in words]
-    two = not registers and len(words) == 2 and named == [None, None] and _far(*words)
-    again = _repeated(words, named)
-    out = []
-    for n, (word, name) in enumerate(zip(words, named, strict=True)):
-        own = name or ("b" if registers else "ab"[n] if two else "a")
-        why = (
-            f"its label is {word.label}"
-            if name
-            else "A is in registers"
-            if registers
-            else f"of the two words it is the {('first', 'second')[n]}"
-            if two
-            else "its label does not say"
-            if word.label
-            else "the text does not say"
-        )
-        given = {own: Given(Int(word.word), word.span, word.label)}
-        unsure = not name and not registers and not two
-        out.append(
-            Use(
-                mention=mention,
-                given=given,
-                why={own: why},
-                site=("word", n),
-                loops=(),
-                of="printed",
-                order=n,
-                assumed=unsure,
-                computed=False,
-                registers=registers or None,
-                again=n in again,
-                majors=mention.majors if mention else {},
-            )
-        )
+def _groups(made: Evaluation) -> dict[str, list[list[Found]]]:
+    """Operand, or "" where names do not say it → groups of descriptors of which something is known."""
+    out: dict[str, list[list[Found]]] = {}
+    for group in builders.groups(made):
+        if any(one.value.plain is None or one.value.known is not None for one in group):
+            named = builders.operand_of(group[0].name) or letter(*start_names(group[0].value))
+            out.setdefault(named or "", []).append(group)
     return out
 
 
-def _repeated(words: Sequence[Word], named: Sequence[str | None]) -> set[int]:
-    """The words that are the one before them of the same operand once more and stand in for a step: a later word is
-    as far from the first as its place says. Several threads that print the same words repeat them, too.
-    """
-    out: set[int] = set()
-    for name in set(named):
-        own = [n for n, one in enumerate(named) if one == name]
-        values = [words[n].word for n in own]
-        apart = min((two - one for one, two in pairwise(values) if two > one), default=0)
-        for n, (one, two) in enumerate(pairwise(values), 1):
-            if one == two and any(word == values[0] + at * apart for at, word in enumerate(values) if at > n):
-                out.add(own[n])
-    return out
+def _why_alone(group: str, operand: str, value: Int, registers: bool) -> str:
+    """What says which operand a descriptor is that nothing takes. group: its name; operand: what names say."""
+    if builders.operand_of(group):
+        return f"its name is {group}"
+    if operand:
+        return _by_address(value)
+    return "A is in registers" if registers else "the text does not say which operand it is"
 
 
-def _far(one: Word, two: Word) -> bool:
-    """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
-    apart = abs(START.get(one.word) - START.get(two.word)) * START.unit
-    return one.label == two.label == "" and (apart >= WIDEST_PATTERN or one.word >> 16 != two.word >> 16)
-
-
-def address(value: Int) -> tuple[Linear | None, bool]:
-    """(the byte address that a descriptor's start was made of, whether it was shifted right by 4); None where the start
-    field is no one expression.
-    """
-    inside = [p for p in value.pieces if p.low < START.width]
-    if not inside:
-        return Linear(START.get(value.const) * START.unit), True
-    one = inside[0]
-    if len(inside) > 1 or one.low or START.get(value.const):
-        return None, True
-    if one.shift == 4:
-        return one.source, True
-    if one.shift:
-        return None, True
-    encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in one.source.terms)
-    return (one.source.scaled(16), True) if encoded else (one.source, False)
-
-
-def names(value: Int) -> tuple[str, ...]:
-    """What the start address of a descriptor is made of, what is called like a buffer first."""
-    line, _ = address(value)
-    terms = line.terms if line is not None else ()
-    ordered = sorted(terms, key=lambda term: (term[1] != 1, not _BUFFER.search(term[0])))
-    return tuple(name for name, _ in ordered) or ("",)
+# shared --------------------------------------------------------------------------------------------------------------
 
 
 def _loops(loops: tuple[tuple[str, Int], ...]) -> tuple[tuple[str, int], ...]:
@@ -454,25 +382,34 @@ def _of(calls: tuple[tuple[str, Span], ...]) -> str:
     return calls[0][0] if calls else ""
 
 
-def values_of(value: Int, symbols: Mapping[str, int]) -> int | None:
-    """The word for values of its symbols; None where one is missing."""
-    word = value.const
-    for piece in value.pieces:
-        at = evaluated(piece.source, symbols)
-        if at is None:
-            return None
-        word |= (at >> piece.shift & (1 << piece.width) - 1) << piece.low
-    return word & (1 << 64) - 1
+def tiles(uses: list[Use]) -> list[list[Use]]:
+    """Uses by the tiles that they read: those of one operand whose addresses have no name in common are of two."""
+    owner: dict[str, int] = {}
+    groups: list[int] = []
 
+    def root(n: int) -> int:
+        while groups[n] != n:
+            n = groups[n]
+        return n
 
-def evaluated(line: Linear, symbols: Mapping[str, int]) -> int | None:
-    """A linear expression for values of its symbols; None where one is missing."""
-    total = line.const
-    for name, factor in line.terms:
-        if name not in symbols:
-            return None
-        total += factor * symbols[name]
-    return total
-
-
-__all__ = ["Given", "Use", "address", "evaluated", "letter", "of_code", "of_words", "symbol", "values_of"]
+    keys: list[tuple[int, ...]] = []
+    for use in uses:
+        key = []
+        for name in sorted(use.given):
+            own = [f"{name}:{n}" for n in start_names(use.given[name].value)]
+            known = sorted({root(owner[n]) for n in own if n in owner})
+            at = known[0] if known else len(groups)
+            if not known:
+                groups.append(at)
+            for other in known[1:]:
+                groups[other] = at
+            owner.update(dict.fromkeys(own, at))
+            key.append(at)
+        keys.append(tuple(key))
+    out: dict[tuple[str, tuple[int, ...]], list[Use]] = {}
+    for use, found in zip(uses, keys, strict=True):
+        out.setdefault(("".join(sorted(use.given)), tuple(map(root, found))), []).append(use)
+    alone = {name: [group for (given, _), group in out.items() if given == name] for name in "ab"}
+    both = [group for (given, _), group in out.items() if given == "ab"]
+    none: list[Use] = []
+    return [*both, *(one + two for one, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]

@@ -1,4 +1,7 @@
-"""A descriptor as an instruction is given it, and where the text gave a variable its value."""
+"""A descriptor as an instruction is given it, and where the text gave a variable its value.
+
+`uses.py` puts every descriptor of a variable to the statement that built it: there a mistake is shown.
+"""
 
 from __future__ import annotations
 

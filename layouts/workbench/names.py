@@ -1,0 +1,35 @@
+"""What names say: the words of a name, and the operand that it names.
+
+`stores.py`, `uses.py`, `exchanged.py` and `tiles.py` tell by them whose buffer, tensor map or descriptor it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+CUT = re.compile(r"…[0-9a-f]{8}")  # what stands for the rest of a long name
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
+
+
+def split_name(name: str) -> list[str]:
+    """Return the words of a name.
+
+    >>> split_name("tma_map_A"), split_name("smemTileB")
+    (['tma', 'map', 'A'], ['smem', 'Tile', 'B'])
+    """
+    return _WORD.findall(name)
+
+
+def letter(*names: str) -> str | None:
+    """Return a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None where they
+    do not, or say both.
+
+    >>> letter("tma_map_A"), letter("smem_b"), letter("sA", "sB"), letter("barrier")
+    ('a', 'b', None, None)
+    >>> letter("(shared + 4096·lane…82b855a1)") is None
+    True
+    """
+    words = (word.lower() for name in names for word in split_name(CUT.sub("", name)))
+    said = {_LETTERS[word] for word in words if word in _LETTERS}
+    return said.pop() if len(said) == 1 else None

@@ -1,0 +1,293 @@
+"""The storage that a tensor map or a CuTe layout leaves of an operand's tile, or what has to be given for one.
+
+`operands.py` calls `lay_tile` with the store that `stores.py` chose; it asks again for the other major.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from lanescope import reading
+from lanescope.descriptor.matrix import WGMMA, View
+from lanescope.errors import LayoutError
+from lanescope.reader.code.tensor_maps import TRITON, default_swizzle
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.tma import WIDTHS, panels, pitch_bytes
+from lanescope.workbench.found import Assumed
+from lanescope.workbench.loads import Filled
+from lanescope.workbench.names import split_name
+from lanescope.workbench.scan import Layout
+from lanescope.workbench.stores import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A storage that an operand's steps can be verified against: its first byte is put in by `at`."""
+
+    spec: Mapping[str, Any]
+    assumed: tuple[Assumed, ...]
+    why: str
+    mn: int | None = None  # rows that one box or layout holds
+    stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
+    start: int | None = None  # its first byte, where the text says it
+
+    def at(self, base: int, seen: View) -> Storage:
+        return storage({**self.spec, "base": base}, seen.bits, seen.major)
+
+
+@dataclass(frozen=True, slots=True)
+class TileRequest:
+    """The part of an operand that has to be stored: rows × depth elements of A or B. given: values for what the text
+    leaves open, by key; filled: what the text's TMA loads fill of it.
+    """
+
+    operand: str
+    seen: View
+    rows: int
+    depth: int
+    given: Mapping[str, str]
+    filled: Filled | None = None
+
+    @property
+    def name(self) -> str:
+        return self.operand.upper()
+
+    @property
+    def mn(self) -> str:
+        """What its rows are of."""
+        return "M" if self.operand == "a" else "N"
+
+
+OpenValues = tuple[Assumed, ...]  # what has to be given first
+
+
+def lay_tile(store: Store, request: TileRequest) -> Tile | OpenValues:
+    """Return the storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError
+    where a given value is wrong.
+    """
+    if store.map is not None:
+        return _lay_map(store.piece, store.map, request)
+    assert store.layout is not None
+    return _lay_layout(store, store.layout, request.seen)
+
+
+def _lay_layout(store: Store, one: Layout, seen: View) -> Tile | OpenValues:
+    counted = {None: "elements", seen.bits: "elements", 8: "bytes", 128: "chunks"}
+    unit = {} if one.unit_bits else {"unit": counted.get(store.bits, "")}
+    if not one.unit_bits and not unit["unit"]:
+        why = f"its pointer counts {store.bits} bits, the instruction reads elements of {seen.bits}"
+        return (Assumed(f"unit.{store.piece}", f"What {store.name} counts", "", why),)
+    spec = {"kind": "cute", "layout": one.text, **unit}
+    made = storage(spec, seen.bits, seen.major)
+    apart = (one.stage_stride or 0) * (one.unit_bits or seen.bits) // 8
+    return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart, one.start)
+
+
+# tensor maps ----------------------------------------------------------------------------------------------------------
+
+
+def _lay_map(piece: int, one: TensorMap, request: TileRequest) -> Tile | OpenValues:
+    sizes, open_values = _box(piece, one, request.given)
+    if not sizes:
+        return (Assumed(f"box.{piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
+    swizzle, told = _swizzle(piece, one, sizes, request)
+    if swizzle is None:
+        open_values += told
+    if open_values:
+        return tuple(open_values)
+    if swizzle not in WIDTHS:
+        allowed = f"Allowed: {', '.join(WIDTHS)}."
+        raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", allowed, f"swizzle.{piece}")
+    made = _lay_boxes(one, [size or 1 for size in sizes], swizzle, request)
+    return replace(made, assumed=(*told, *made.assumed)) if isinstance(made, Tile) else made
+
+
+def _box(piece: int, one: TensorMap, given: Mapping[str, str]) -> tuple[list[int | None], list[Assumed]]:
+    """Return the sizes of a box, and those that have to be given."""
+    sizes, missing = list(one.box), []
+    for n, size in enumerate(one.box):
+        key = f"box.{piece}.{n}"
+        if key in given:
+            sizes[n] = _number(given[key], key)
+        elif size is None:
+            said = one.symbols.get(f"box[{n}]", "")
+            why = f"the text gives it as {said}" if said else "the text does not give it"
+            missing.append(Assumed(key, f"boxDim[{n}] of the tensor map", "", why))
+    return sizes, missing
+
+
+def _swizzle(
+    piece: int, one: TensorMap, sizes: list[int | None], request: TileRequest
+) -> tuple[str | None, list[Assumed]]:
+    """Return the swizzle of a tensor map, None where it has to be given; and what was assumed or has to be given."""
+    key, label = f"swizzle.{piece}", "Swizzle of the tensor map"
+    known = request.given.get(key) or one.swizzle
+    if known is not None:
+        return known, []
+    bits = request.seen.bits
+    if one.element_bits is None and one.source in TRITON and sizes[0]:
+        chosen = default_swizzle(sizes[0] * bits // 8, prod(size or 8 for size in sizes[1:]))
+        why = f"Triton’s default for {sizes[0]} elements of {bits} bits; the text does not give the type"
+        return chosen, [Assumed(key, label, chosen, why, tuple(WIDTHS))]
+    return None, [Assumed(key, label, "", one.symbols.get("swizzle", "the text does not give it"), tuple(WIDTHS))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cover:
+    """How boxes of a tensor map cover a tile: `boxes` one after the other along the lines make a panel, `panels` one
+    after the other along the inner dimension the tile.
+
+    width: bytes of a box's line; pitch: bytes from one line to the next; lines: of one box; total: of one panel; along:
+    elements that the steps reach along the inner dimension; reached: lines that have to lie in one panel.
+    """
+
+    width: int
+    pitch: int
+    lines: int
+    total: int
+    boxes: int
+    panels: int
+    along: int
+    reached: int
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one panel to the next."""
+        return self.pitch * self.total
+
+    @property
+    def offsets(self) -> list[int]:
+        """Where every box begins, in bytes from the tile's first one."""
+        box = self.pitch * self.lines
+        return [n * self.stride + at * box for n in range(self.panels) for at in range(self.boxes)]
+
+
+def _lay_boxes(one: TensorMap, sizes: list[int], swizzle: str, request: TileRequest) -> Tile | OpenValues:
+    """Return boxes where the text's loads put them; where none is seen, one after the other: along the lines first,
+    then along the inner dimension. That is K where wgmma reads elements of this size K-major only.
+    """
+    inner, assumed = _inner(one, request)
+    cover = _cover(one, sizes, swizzle, inner, request)
+    boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
+    filled = None if {boxes_key, panel_key} & request.given.keys() else request.filled
+    stride, sure, lost = _placed_by_loads(cover, filled)
+    if cover.boxes > 1 and not sure:
+        assumed.append(_assume_boxes(cover, inner, lost, request))
+    if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
+        if panel_key in request.given:
+            stride = _number(request.given[panel_key], panel_key)
+        assumed.append(_assume_panel(cover, inner, lost, sizes[0], stride, request))
+    if open_values := tuple(value for value in assumed if value.missing):
+        return open_values
+    spec = {**panels(cover.width, cover.total, swizzle, inner=inner), "inner_stride": stride}
+    del spec["base"]
+    box = " × ".join(str(size) for size in sizes)
+    name = f"tensor map ‘{one.names[0].lstrip('&')}’" if one.names else "the tensor map"
+    return Tile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}", cover.lines if inner == "K" else None)
+
+
+def _cover(one: TensorMap, sizes: list[int], swizzle: str, inner: str, request: TileRequest) -> _Cover:
+    seen, base = request.seen, one.storage or {}
+    cut = base.get("kind") == "atoms"  # by the map itself, into panels
+    width = int(base["width_bytes"]) if cut else sizes[0] * (one.element_bits or seen.bits) // 8
+    pitch = pitch_bytes(width, swizzle)
+    along, across = (request.depth, request.rows) if inner == "K" else (request.rows, request.depth)
+    reached = seen.rows if inner == "K" else across
+    if cut:
+        lines = total = int(base["inner_stride"]) // pitch
+        return _Cover(width, pitch, lines, total, 1, 1, along, reached)
+    lines = prod(sizes[1:])
+    return _Cover(
+        width=width,
+        pitch=pitch,
+        lines=lines,
+        total=-(-across // lines) * lines,
+        boxes=-(-reached // lines),
+        panels=-(-along * seen.bits // 8 // width) if width else 1,
+        along=along,
+        reached=reached,
+    )
+
+
+def _inner(one: TensorMap, request: TileRequest) -> tuple[str, list[Assumed]]:
+    """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
+    key, seen, given = f"inner.{request.operand}", request.seen, request.given
+    named = inner_of(one, request.operand) or (None if WGMMA.allows(seen.bits, "MN") else "K")
+    if named is not None and key not in given:
+        return named, []
+    chosen = given.get(key, "").upper() or seen.major
+    if chosen not in ("K", "MN"):
+        raise LayoutError("bad_major", f"{key} is '{given[key]}'.", "Allowed: K, MN.", key)
+    why = f"{request.name} is read {seen.major}-major, and the text does not name the map’s dimensions"
+    why = "as given" if key in given else why
+    return chosen, [Assumed(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
+
+
+def _placed_by_loads(cover: _Cover, filled: Filled | None) -> tuple[int, bool, str]:
+    """Return the bytes from one panel to the next, whether the text's loads say where every box lies and, where they
+    fill too few, how many.
+    """
+    if filled is None:
+        return cover.stride, False, ""
+    if filled.covers(cover.offsets):
+        return cover.stride, True, ""
+    if filled.open:
+        return cover.stride, False, ""
+    apart = filled.apart(cover.panels)
+    if cover.boxes == 1 and apart >= cover.pitch * cover.lines:
+        return apart, True, ""
+    there = len(filled.offsets.intersection(cover.offsets))
+    return cover.stride, False, f"the TMA calls of the text fill {there} of the tile’s {len(cover.offsets)} boxes"
+
+
+def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumed:
+    """Return that the boxes of a panel lie one after the other, without a value where that has to be given."""
+    key, boxes, given = f"boxes.{request.operand}", str(cover.boxes), request.given
+    side = request.mn if inner == "K" else "K"
+    whose = "one instruction takes" if inner == "K" or request.seen.k > cover.lines else "the steps take"
+    value, why = boxes, f"the box has {cover.lines} of {side} and {whose} {cover.reached}"
+    if lost:
+        value, why = "", f"{why}; {lost}"
+    elif given.get(key, boxes) != boxes:
+        value, why = "", f"{why}: the text does not say where the rest lies"
+    elif key in given:
+        why = "as given"
+    else:
+        why += f": {boxes} boxes, one after the other"
+    return Assumed(key, f"Boxes of {request.name}’s tensor map along {side}", value, why, (boxes, "1"))
+
+
+def _assume_panel(cover: _Cover, inner: str, lost: str, width: int, stride: int, request: TileRequest) -> Assumed:
+    """Return the bytes from one panel to the next, without a value where they have to be given."""
+    key, way = f"panel.{request.operand}", "K" if inner == "K" else request.mn
+    label = f"Bytes from one panel of {request.name} along {way} to the next"
+    why = f"the box is {width} elements wide, and the steps reach {cover.along}"
+    if lost:
+        return Assumed(key, label, "", f"{why}; {lost}")
+    if key in request.given:
+        return Assumed(key, label, str(stride), "as given")
+    why += f": {cover.panels} panels of {width} along {way}, {cover.total} lines each"
+    return Assumed(key, label, str(stride), why)
+
+
+def inner_of(one: TensorMap, operand: str) -> str | None:
+    """Return the dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
+    first, second = (set(map(str.lower, split_name(one.symbols.get(f"dims[{n}]", "")))) for n in range(2))
+    mn = {"a": "m", "b": "n"}[operand]
+    if _only_in(first, second, "k") or _only_in(second, first, mn):
+        return "K"
+    if _only_in(second, first, "k") or _only_in(first, second, mn):
+        return "MN"
+    return None
+
+
+def _only_in(names: Collection[str], others: Collection[str], name: str) -> bool:
+    return name in names and name not in others
+
+
+def _number(text: str, key: str) -> int:
+    return reading.number(text, key, 1, 1 << 20)

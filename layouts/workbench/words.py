@@ -1,0 +1,79 @@
+"""Which operand each printed word is of, by its label and its place: the words of one operand are its steps.
+
+`contents.py` calls `of_words` where no code of the text uses descriptors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from lanescope.ptx.table.descriptors import START
+from lanescope.reader.code.word import Int
+from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.workbench.names import letter
+from lanescope.workbench.scan import Mention, Word
+from lanescope.workbench.uses import Use, in_registers
+from lanescope.workbench.written import Given
+
+
+def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
+    """Printed words: those of one operand are its steps, in their order."""
+    mention = next((m for m in told if m.instruction.family.by_descriptor), None)
+    registers = in_registers(mention)
+    words = list(printed)
+    named = [letter(word.label) for word in words]
+    two = not registers and len(words) == 2 and named == [None, None] and _far(*words)
+    again = _repeated(words, named)
+    out = []
+    for n, (word, name) in enumerate(zip(words, named, strict=True)):
+        own, why = _operand_of_word(word, name, registers, n if two else None)
+        out.append(
+            Use(
+                mention=mention,
+                given={own: Given(Int(word.word), word.span, word.label)},
+                why={own: why},
+                site=("word", n),
+                loops=(),
+                of="printed",
+                order=n,
+                assumed=not name and not registers and not two,
+                computed=False,
+                registers=registers or None,
+                again=n in again,
+                majors=mention.majors if mention else {},
+            )
+        )
+    return out
+
+
+def _operand_of_word(word: Word, named: str | None, registers: bool, of_two: int | None) -> tuple[str, str]:
+    """(the operand of a printed word, what says so). of_two: which it is of two words that are A's and B's."""
+    if named:
+        return named, f"its label is {word.label}"
+    if registers:
+        return "b", "A is in registers"
+    if of_two is not None:
+        return "ab"[of_two], f"of the two words it is the {('first', 'second')[of_two]}"
+    return "a", "its label does not say" if word.label else "the text does not say"
+
+
+def _repeated(words: Sequence[Word], named: Sequence[str | None]) -> set[int]:
+    """The words that are the one before them of the same operand once more and stand in for a step: a later word is
+    as far from the first as its place says. Several threads that print the same words repeat them, too.
+    """
+    out: set[int] = set()
+    for name in set(named):
+        own = [n for n, one in enumerate(named) if one == name]
+        values = [words[n].word for n in own]
+        apart = min((two - one for one, two in pairwise(values) if two > one), default=0)
+        for n, (one, two) in enumerate(pairwise(values), 1):
+            if one == two and any(word == values[0] + at * apart for at, word in enumerate(values) if at > n):
+                out.add(own[n])
+    return out
+
+
+def _far(one: Word, two: Word) -> bool:
+    """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
+    apart = abs(START.get(one.word) - START.get(two.word)) * START.unit
+    return one.label == two.label == "" and (apart >= WIDEST_PATTERN or one.word >> 16 != two.word >> 16)
