@@ -312,7 +312,7 @@ def test_tilers_and_coordinates() -> None:
         ("", "empty"),
         ("(4,8):(1)", "nested alike"),
         ("(4,0):(1,4)", "size of 0"),
-        ("Tensor<_4>", "no CuTe layout"),
+        ("Tensor<_4>", "not a CuTe layout"),
         ("(4,8):(8,1) x", "goes on"),
         ("(" * 200, "deeper"),
         ("(4,_):(1,4)", "underscore"),

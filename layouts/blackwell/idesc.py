@@ -7,7 +7,7 @@ ptxas checks none of it: an immediate of 0xffffffff assembles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.blackwell.kind import FORMS, Kind, Part
@@ -122,41 +122,77 @@ def factors(row: Kind, vector: str) -> dict[str, object]:
 
 
 def problems(given: Idesc) -> list[Notice]:
-    """What is illegal in the word however it is issued, in the order of its bits."""
-    row, out = given.kind, []
+    """Return what is illegal in the word in whichever form it is issued, in the order of its bits."""
+    return [notice for rule in _RULES for notice in rule(given)]
 
-    def say(code: str, field: str, message: str, source: str = row.source) -> None:
-        out.append(Notice(code, field, message, source))
 
+def _check_codes(given: Idesc) -> Iterator[Notice]:
+    """Reserved bits, and codes without a meaning in this kind."""
+    row = given.kind
     if given.reserved:
-        say("reserved_bits", "reserved", f"Reserved bits are set: {hex_word(given.reserved)}. They must be 0.")
+        says = f"Reserved bits are set: {hex_word(given.reserved)}. They must be 0."
+        yield Notice("reserved_bits", "reserved", says, row.source)
     for part in row.parts:
         if not part.legal(given.word) and not _disputed(given, part):
-            say(*_illegal_code(given, part))
+            yield Notice(*_illegal_code(given, part), row.source)
+
+
+def _check_types(given: Idesc) -> Iterator[Notice]:
+    """A type of D that does not go with those of A and B."""
     types = given.types
-    need = row.needs.get(types["d"], ())
+    need = given.kind.needs.get(types["d"], ())
     if need and not {types["a"], types["b"]} <= set(need):
         says = f"D is {types['d']} while A is {types['a']} and B is {types['b']}."
-        say("d_type", "d", f"{says} With such a D, A and B are {listed(need)}.", SIZES)
+        yield Notice("d_type", "d", f"{says} With such a D, A and B are {listed(need)}.", SIZES)
+
+
+def _check_majors(given: Idesc) -> Iterator[Notice]:
+    """An MN-major operand of a type that must be K-major."""
+    row = given.kind
     for side in "ab":
-        turned, element = given.said(f"transpose_{side}") == "MN", types[side]
+        turned, element = given.said(f"transpose_{side}") == "MN", given.types[side]
         if turned and element not in row.turned and row.part(side).legal(given.word):
             says = f"{side.upper()} is MN-major with {element}. Of kind::{row.name}, {listed(row.turned)} may be."
-            say("bad_major", f"transpose_{side}", says, TRANSPOSE)
-    selector = given.code("sparsity_selector")
+            yield Notice("bad_major", f"transpose_{side}", says, TRANSPOSE)
+
+
+def _check_selector(given: Idesc) -> Iterator[Notice]:
+    """A sparsity selector without sparse A, or one that the kind does not have."""
+    row, selector = given.kind, given.code("sparsity_selector")
     if selector and not given.sparse:
         says = f"The sparsity selector is {selector}, but the word says that A is dense."
-        say("selector_of_dense", "sparsity_selector", says)
+        yield Notice("selector_of_dense", "sparsity_selector", says, row.source)
     elif selector >= row.selectors:
         says = f"The sparsity selector is {selector}. kind::{row.name} reads all columns of the metadata: it must be 0."
-        say("selector_of_kind", "sparsity_selector", says, SELECTORS)
+        yield Notice("selector_of_kind", "sparsity_selector", says, SELECTORS)
+
+
+def _check_scale_ids(given: Idesc) -> Iterator[Notice]:
+    """A scale-factor id where four factors fill the column."""
+    if given.said("scale_type") != "ue4m3" or given.said("k") == _K96:
+        return
     for name in ("sfa_id", "sfb_id"):
-        if given.said("scale_type") == "ue4m3" and given.said("k") != _K96 and given.code(name):
-            says = f"{row.part(name).field.title} is {given.code(name)}. ue4m3 means scale_vec::4X, whose four factors"
-            say("id_of_4x", name, f"{says} fill the column: the id must be 0.", IDS)
+        code = given.code(name)
+        if code:
+            says = f"{given.kind.part(name).field.title} is {code}. ue4m3 means scale_vec::4X, whose four factors"
+            yield Notice("id_of_4x", name, f"{says} fill the column: the id must be 0.", IDS)
+
+
+def _check_k96(given: Idesc) -> Iterator[Notice]:
+    """K = 96 of a sparse product."""
     if given.sparse and given.said("k") == _K96:
-        say("k96_sparse", "k", "K = 96 is of a dense product; the word says that A is sparse.", row.source)
-    return out
+        says = "K = 96 is of a dense product; the word says that A is sparse."
+        yield Notice("k96_sparse", "k", says, given.kind.source)
+
+
+_RULES: tuple[Callable[[Idesc], Iterator[Notice]], ...] = (
+    _check_codes,
+    _check_types,
+    _check_majors,
+    _check_selector,
+    _check_scale_ids,
+    _check_k96,
+)
 
 
 def _disputed(given: Idesc, part: Part) -> bool:
@@ -182,7 +218,7 @@ def _same(other: Kind, part: Part, code: int) -> bool:
 
 
 def of_form(given: Idesc, form: str) -> list[Notice]:
-    """What is illegal in the word when it is issued in one form: `cta_group::1`, `cta_group::2` or `ws`."""
+    """Return what is illegal in the word when it is issued as `cta_group::1`, `cta_group::2` or `ws`."""
     row, called = given.kind, CALLED[form]
     sizes = row.sizes.get((form, given.sparse))
     if sizes is None:
@@ -197,15 +233,20 @@ def of_form(given: Idesc, form: str) -> list[Notice]:
     if given.n not in sizes.n:
         out.append(Notice("bad_n", "n", f"N is {given.n}. {called} with {dense} takes {sizes.n_words}.", SIZES))
     else:
-        step = 32 if form == PAIR else 16
-        turned = given.said("transpose_b") == "MN" and row.element_bits == 8
-        if turned and given.n % step:
-            says = f"N is {given.n}. An MN-major B of 8 bits takes N in steps of {step} with {called}."
-            out.append(Notice("bad_n", "n", says, "PTX ISA 9.1, Table 52"))
+        out += _check_turned_n(given, form)
     if form != WS and given.code("max_shift"):
         says = f"The maximum shift is {given.said('max_shift')}; only .ws shifts B."
         out.append(Notice("shift_without_ws", "max_shift", says, row.source))
     return out
+
+
+def _check_turned_n(given: Idesc, form: str) -> Iterator[Notice]:
+    """N of an MN-major B of 8 bits, which has larger steps."""
+    step = 32 if form == PAIR else 16
+    turned = given.said("transpose_b") == "MN" and given.kind.element_bits == 8
+    if turned and given.n % step:
+        says = f"N is {given.n}. An MN-major B of 8 bits takes N in steps of {step} with {CALLED[form]}."
+        yield Notice("bad_n", "n", says, "PTX ISA 9.1, Table 52")
 
 
 def forms(given: Idesc) -> dict[str, list[Notice]]:

@@ -11,6 +11,7 @@ counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> demands |S|
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,7 +160,7 @@ def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nes
 
 
 def _nested(told: str, text: str, field: str) -> Nested:
-    """One int tuple, read with a stack: a number, or items between parentheses."""
+    """Parse one int tuple with a stack: a number, or items between parentheses."""
 
     def bad(why: str) -> LayoutError:
         return LayoutError("bad_cute", f"'{told}' {why}.", HINT, field)
@@ -167,31 +168,37 @@ def _nested(told: str, text: str, field: str) -> Nested:
     open_: list[list[Nested]] = [[]]
     item_due = True
     for token in _TOKEN.findall(text):
-        if item_due and token == "(":
-            open_.append([])
-            if len(open_) > DEEPEST:
-                raise bad(f"is nested deeper than {DEEPEST}")
-        elif item_due and token not in "),":
-            if len(token) > 10 or int(token) > MOST:
-                raise bad(f"has the number {shown(token)}, more than {MOST}")
-            open_[-1].append(int(token))
-            item_due = False
-        elif not item_due and token == "," and len(open_) > 1:
-            item_due = True
-        elif not item_due and token == ")" and len(open_) > 1:
-            done = tuple(open_.pop())
-            open_[-1].append(done)
-        elif not item_due and len(open_) == 1:
-            raise bad("goes on after its layout" if token != ")" else "has unbalanced parentheses")
-        else:
-            raise bad(
-                f"has '{token}' where a number or '(' is expected"
-                if item_due
-                else f"has '{token}' where ',' or ')' is expected"
-            )
+        item_due = _take_item(token, open_, bad) if item_due else _take_separator(token, open_, bad)
     if len(open_) > 1 or item_due:
         raise bad("has unbalanced parentheses")
     return open_[0][0]
+
+
+def _take_item(token: str, open_: list[list[Nested]], bad: Callable[[str], LayoutError]) -> bool:
+    """Put a number, or an opened tuple, on the stack; return whether an item is due next."""
+    if token == "(":
+        open_.append([])
+        if len(open_) > DEEPEST:
+            raise bad(f"is nested deeper than {DEEPEST}")
+        return True
+    if token in "),":
+        raise bad(f"has '{token}' where a number or '(' is expected")
+    if len(token) > 10 or int(token) > MOST:
+        raise bad(f"has the number {shown(token)}, more than {MOST}")
+    open_[-1].append(int(token))
+    return False
+
+
+def _take_separator(token: str, open_: list[list[Nested]], bad: Callable[[str], LayoutError]) -> bool:
+    """Take a comma, or close the innermost tuple; return whether an item is due next."""
+    if len(open_) == 1:
+        raise bad("goes on after its layout" if token != ")" else "has unbalanced parentheses")
+    if token not in (",", ")"):
+        raise bad(f"has '{token}' where ',' or ')' is expected")
+    if token == ")":
+        done = tuple(open_.pop())
+        open_[-1].append(done)
+    return token == ","
 
 
 def index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:

@@ -15,6 +15,7 @@ stands for a number is refused: its value is not in the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,12 +33,16 @@ _TOKEN = re.compile(
     r"([A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*)|(.))"
 )
 _NAMED = re.compile(r"(?:.*(?:::|\.))?(\w+)\Z")
-_NUMBERS = {"Int", "C", "constant", "integral_constant", "Constant"}
+_NUMBERS = ("Int", "C", "constant", "integral_constant", "Constant")
 _TUPLES = {"Shape", "Stride", "Step", "Coord", "Tile", "tuple", "Tuple"} | {
     f"make_{what}" for what in ("shape", "stride", "step", "coord", "tile", "tuple")
 }
-_UNDERSCORES = {"_", "Underscore", "X", "None"}
-_LEFT, _RIGHT = {"LayoutLeft", "GenColMajor"}, {"LayoutRight", "GenRowMajor"}
+_WORDS = {  # names that are values
+    **dict.fromkeys(("_", "Underscore", "X", "None")),
+    **dict.fromkeys(("LayoutLeft", "GenColMajor"), "left"),
+    **dict.fromkeys(("LayoutRight", "GenRowMajor"), "right"),
+}
+_SWIZZLES = ("Sw", "Swizzle", "S")
 _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 
 Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, or "left" and "right"
@@ -200,58 +205,80 @@ class Reader:
         return out
 
     def named(self, token: str) -> Value:
-        """A name, and what stands between its brackets."""
+        """Parse a name, and what stands between its brackets."""
         name = (_NAMED.match(token) or ["", token])[1]
-        if name in _UNDERSCORES:
-            return None
+        if name in _WORDS:
+            return _WORDS[name]
         if re.fullmatch(r"_\d+", name):
             return self.number(name)
-        if name in _LEFT | _RIGHT:
-            return "left" if name in _LEFT else "right"
-        if name in ("Sw", "Swizzle", "S") and self.next == "<":
+        if name in _SWIZZLES and self.next == "<":
             self.take("<")
             return self.swizzle()
         if self.next not in ("<", "(", "{"):
             raise self.bad(
                 f"has the name '{shown(token)}': its value is not in the text", "Write the number in its place."
             )
+        values, words = self.arguments()
+        make = _MAKERS.get(name)
+        if make is None:
+            raise self.unknown(name)
+        return make(self, name, values, words)
+
+    def arguments(self) -> tuple[list[Value], dict[str, Value]]:
+        """Parse the values, and those given by name, between the brackets of a name: `<…>`, `(…)` or `<…>(…)`."""
         given: list[tuple[str, Value]] = []
         opened = ""
         while self.next in ("<", "(") and opened != "(":  # brackets behind the call are not its own
             opened = self.take()
             given += self.items(_CLOSE[opened])
-        values = [v for word, v in given if not word]
-        words = {word: v for word, v in given if word}
-        if name in _NUMBERS:
-            numbers = [v for v in values if isinstance(v, int)]
-            if len(numbers) != 1:
-                raise self.bad(f"has '{name}' without a number")
-            return numbers[0]
-        if name in _TUPLES:
-            return tuple(values)
-        if name in ("Layout", "make_layout", "make_ordered_layout", "ComposedLayout", "composition"):
-            return self.made(name, values, words)
-        if name == "make_composed_layout":
-            named = [words.get("inner"), words.get("offset", 0), words.get("outer")]
-            return self.made("ComposedLayout", named if words else values, {})
-        if name == "make_swizzle" and len(values) == 3:
-            return Swizzle(*(self.ints(v) for v in values))
-        raise self.bad(f"has '{shown(name)}', which is no CuTe layout, shape or swizzle")
+        return [v for word, v in given if not word], {word: v for word, v in given if word}
 
-    def made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
-        if name == "make_ordered_layout":
-            shape, order = (*values, *words.values())[:2] if len(values) + len(words) == 2 else (None, None)
-            order = self.ints(order)
-            if isinstance(order, int) or any(isinstance(item, tuple) for item in order):
-                raise self.bad("orders modes that are nested")
-            return algebra.ordered(self.ints(shape), order)
-        if name in ("ComposedLayout", "composition") and any(isinstance(v, Swizzle) for v in values):
+    def unknown(self, name: str) -> LayoutError:
+        return self.bad(f"has '{shown(name)}', which is not a CuTe layout, shape or swizzle")
+
+    def number_made(self, name: str, values: list[Value], words: dict[str, Value]) -> int:
+        """Return the number of `Int<8>`."""
+        numbers = [v for v in values if isinstance(v, int)]
+        if len(numbers) != 1:
+            raise self.bad(f"has '{name}' without a number")
+        return numbers[0]
+
+    def tuple_made(self, name: str, values: list[Value], words: dict[str, Value]) -> tuple[Value, ...]:
+        """Return the tuple of `Shape<_4,_8>` and of `make_shape(4, 8)`."""
+        return tuple(values)
+
+    def swizzle_made(self, name: str, values: list[Value], words: dict[str, Value]) -> Swizzle:
+        """Return the swizzle of `make_swizzle(3, 4, 3)`."""
+        if len(values) != 3:
+            raise self.unknown(name)
+        return Swizzle(*(self.ints(v) for v in values))
+
+    def ordered_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `make_ordered_layout(shape, order)`."""
+        shape, order = (*values, *words.values())[:2] if len(values) + len(words) == 2 else (None, None)
+        order = self.ints(order)
+        if isinstance(order, int) or any(isinstance(item, tuple) for item in order):
+            raise self.bad("orders modes that are nested")
+        return algebra.ordered(self.ints(shape), order)
+
+    def composed_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `make_composed_layout(inner, offset, outer)`."""
+        parts = [words.get("inner"), words.get("offset", 0), words.get("outer")] if words else values
+        return self.composition_made("ComposedLayout", parts, {})
+
+    def composition_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `composition(…)` or `ComposedLayout<…>`, a swizzle in front or not."""
+        if any(isinstance(v, Swizzle) for v in values):
             made = self.as_layout(values[-1])
             for part in reversed(values[:-1]):
                 made = self.in_front(part, made)
             return made
         if name == "composition" and len(values) == 2:
             return algebra.composition(self.as_layout(values[0]), values[1])
+        return self.layout_made(name, values, words)
+
+    def layout_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `make_layout(shape, stride)`, and that of several layouts side by side."""
         if len(values) > 1 and all(isinstance(v, CuteLayout) for v in values):
             return algebra.joined(*values)
         shape = values[0] if values else words.get("shape")
@@ -376,3 +403,14 @@ def static(one: CuteLayout) -> str:
     """A layout as CuTe prints static ones: `(_4,_8):(_8,_1)`."""
     front, _, last = str(one).rpartition(" o ")
     return (f"{front} o " if front else "") + re.sub(r"(\d+)", r"_\1", last)
+
+
+_MAKERS: dict[str, Callable[[Reader, str, list[Value], dict[str, Value]], Value]] = {
+    **dict.fromkeys(_NUMBERS, Reader.number_made),
+    **dict.fromkeys(_TUPLES, Reader.tuple_made),
+    **dict.fromkeys(("Layout", "make_layout"), Reader.layout_made),
+    **dict.fromkeys(("ComposedLayout", "composition"), Reader.composition_made),
+    "make_ordered_layout": Reader.ordered_made,
+    "make_composed_layout": Reader.composed_made,
+    "make_swizzle": Reader.swizzle_made,
+}

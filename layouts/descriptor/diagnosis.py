@@ -246,38 +246,11 @@ def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()
 
 
 def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
-    """One field that no known mistake explains, in its own words; overlapping core matrices where that is all that can
-    be said.
-    """
+    """Describe a field that no known mistake explains, and overlapping core matrices where nothing more is known."""
     had, wanted = case.had[name], case.wanted[name]
     if name in ("lbo", "sbo"):
-        both = {n: case.had[n] for n in case.differ if n in ("lbo", "sbo") and n in left}
-        if (
-            case.given.mode.chunks == 1
-            and max(both.values()) < 128
-            and len(np.unique(reads(case.given, case.seen))) < case.expected.size
-        ):
-            says = (
-                f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of"
-                f" its own. Here {must_be(case, case.wanted['lbo'], case.wanted['sbo'])}."
-            )
-            yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
-        panel = name == "lbo" and case.seen.major == "MN" and case.mode.chunks > 1
-        code = "panel_stride_wrong" if panel and had % case.mode.pattern_bytes == 0 and had else "stride_wrong"
-        way = (
-            "along K"
-            if (name == "sbo") == (panel or (case.seen.major == "MN" and case.mode.chunks > 1))
-            else "along M/N"
-        )
-        if case.mode.chunks == 1:
-            way = "along K" if name == "lbo" else "along M/N"
-        what = "atoms" if case.mode.chunks > 1 else "core matrices"
-        yield Slip(
-            code,
-            f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}.",
-            {name: had},
-            LEFT_OVER,
-        )
+        yield from _overlap_left_over(case, left)
+        yield _stride_left_over(case, name)
     elif name == "start_address":
         step = had - wanted
         much = "one 16-byte chunk" if abs(step) == 16 else bytes_text(abs(step))
@@ -288,6 +261,31 @@ def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
         yield Slip("start_wrong", says, {name: had}, LEFT_OVER)
     else:
         yield Slip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
+
+
+def _overlap_left_over(case: Case, left: frozenset[str]) -> Iterator[Slip]:
+    """Strides by which core matrices overlap: some byte is read twice."""
+    both = {name: case.had[name] for name in case.differ if name in ("lbo", "sbo") and name in left}
+    if case.given.mode.chunks > 1 or max(both.values()) >= 128:
+        return
+    if len(np.unique(reads(case.given, case.seen))) < case.expected.size:
+        says = (
+            f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its"
+            f" own. Here {must_be(case, case.wanted['lbo'], case.wanted['sbo'])}."
+        )
+        yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
+
+
+def _stride_left_over(case: Case, name: str) -> Slip:
+    """LBO or SBO that is wrong for a reason that is not known."""
+    had, wanted = case.had[name], case.wanted[name]
+    turned = case.seen.major == "MN" and case.mode.chunks > 1
+    panel = turned and name == "lbo"
+    code = "panel_stride_wrong" if panel and had and had % case.mode.pattern_bytes == 0 else "stride_wrong"
+    way = "along K" if turned == (name == "sbo") else "along M/N"
+    what = "atoms" if case.mode.chunks > 1 else "core matrices"
+    says = f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}."
+    return Slip(code, says, {name: had}, LEFT_OVER)
 
 
 # the same tile, stored otherwise --------------------------------------------------------------------------------------

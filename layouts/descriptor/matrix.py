@@ -8,7 +8,7 @@ atom to the next; `lanescope gpu verify` repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 Addresses = NDArray[np.int64]
+Found = tuple[str, str, str]  # (code, field, message) of a notice
 
 FIELDS = WGMMA.fields
 # Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
@@ -176,56 +177,88 @@ class Notice:
 
 
 def warnings(descriptor: Descriptor) -> list[Notice]:
-    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in
-    itself.
-    """
+    """Return what a reader should check across fields, each with its reason and source. None is an error in itself."""
     form = descriptor.format
     if descriptor.mode_code not in form.codes.values():
         says = f"The swizzle code {descriptor.mode_code} in {form.place(form.coded)} is reserved in {form.name}."
         return [Notice("swizzle_reserved", form.coded, says, form.source)]
+    return [Notice(*found, form.source) for rule in _RULES for found in rule(descriptor)]
+
+
+def _check_start_in_pattern(descriptor: Descriptor) -> Iterator[Found]:
+    """A start that is inside the swizzle's pattern, or inside a row of it."""
     m, start = descriptor.mode, descriptor.start_address
-    out: list[Notice] = []
-
-    def say(code: str, field: str, message: str) -> None:
-        out.append(Notice(code, field, message, descriptor.format.source))
-
     past = start % m.pattern_bytes
-    if m.chunks > 1 and past >= 128 and not descriptor.base_offset:
-        say(
+    if m.chunks == 1:
+        return
+    if past >= 128 and not descriptor.base_offset:
+        yield (
             "start_off_pattern",
             "start_address",
             f"The start is {past} bytes past a {m.pattern_bytes}-byte boundary, {past // 128}"
             f" row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were swizzled by"
             " address, as TMA does. If they were swizzled from the tile's start, the base offset must say so.",
         )
-    elif m.chunks > 1 and past and past % 32:
-        say(
+    elif past % 32:
+        yield (
             "start_inside_row",
             "start_address",
             f"The start is {past} B past a {m.pattern_bytes}-byte boundary. K steps inside the atom are 32 B apart, so"
             " none starts there.",
         )
-    if m.chunks == 1 and descriptor.base_offset:
-        say("base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed.")
-    elif descriptor.base_offset >= m.chunks > 1:
-        say(
-            "base_offset_beyond",
-            "base_offset",
-            f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.",
-        )
+
+
+def _check_base_offset(descriptor: Descriptor) -> Iterator[Found]:
+    """A base offset that has no effect, or more of it than the pattern has rows."""
+    m, offset = descriptor.mode, descriptor.base_offset
+    if m.chunks == 1 and offset:
+        yield "base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed."
+    elif offset >= m.chunks > 1:
+        yield "base_offset_beyond", "base_offset", f"Base offset {offset} works modulo {m.chunks} in mode {m.name}."
+
+
+def _check_constants(descriptor: Descriptor) -> Iterator[Found]:
+    """Fields that hold one value in every word of the format, and another one here."""
     for name, value in descriptor.format.constants.items():
         if descriptor.amount(name) != value:
-            say(*_wrong_constant(descriptor, name, value))
+            yield _wrong_constant(descriptor, name, value)
+
+
+def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
+    """LBO as an absolute address, which tcgen05 has for one case."""
     if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
         says = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
-        say("absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here.")
-    if start >= SHARED_END:
-        say("start_beyond_shared", "start_address", f"The start is {start}: {_ENDS}")
+        yield "absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here."
+
+
+def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
+    """A start past the end of a block's shared memory."""
+    if descriptor.start_address >= SHARED_END:
+        yield "start_beyond_shared", "start_address", f"The start is {descriptor.start_address}: {_ENDS}"
+
+
+def _check_reserved(descriptor: Descriptor) -> Iterator[Found]:
+    """Bits that no field covers."""
     if descriptor.reserved:
-        say(*_reserved(descriptor))
-    if m.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
-        say("overlap", "lbo", "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap.")
-    return out
+        yield _reserved(descriptor)
+
+
+def _check_overlap(descriptor: Descriptor) -> Iterator[Found]:
+    """Strides smaller than a core matrix."""
+    if descriptor.mode.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
+        says = "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap."
+        yield "overlap", "lbo", says
+
+
+_RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
+    _check_start_in_pattern,
+    _check_base_offset,
+    _check_constants,
+    _check_lbo_mode,
+    _check_shared_end,
+    _check_reserved,
+    _check_overlap,
+)
 
 
 def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str, str, str]:

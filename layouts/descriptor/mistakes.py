@@ -79,47 +79,65 @@ def must_be(case: Case, lbo_bytes: int, sbo_bytes: int) -> str:
 
 
 def _strides(case: Case) -> Iterator[Slip]:
-    """SBO of another width, or the pitch of one row instead of eight; LBO left at what modes that do not
-    read it have.
-    """
-    wanted, mode = case.wanted, case.mode
+    """SBO and LBO that are wrong alone, then together."""
     if "sbo" in case.read:
-        sbo = wanted["sbo"]
-        lines = "rows of M or N" if case.seen.major == "K" or mode.chunks == 1 else "values of K"
-        lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
-        says = f"SBO is 0{lost}. It is the distance between groups of 8 {lines}: (uint64_t)({sbo} >> 4) << 32."
-        if sbo:
-            yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
-        for pitch, cost in (
-            (case.line_bytes, 1.0),
-            (case.stored.pitch_bytes, 1.0),
-            (bytes_of(case.extents[case.seen.major == "K"], case.seen), 1.4),
-        ):
-            if pitch and pitch != sbo:
-                says = (
-                    f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
-                    f" {lines}: {bytes_text(sbo)}."
-                )
-                yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
-        if mode.chunks > 1 or case.seen.major == "K":
-            for other in case.form.codes:
-                for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
-                    if value != sbo and other is not mode:
-                        right = f"SBO {value} is right for swizzle {other.name}. "
-                        how = f"with {mode.name}" if mode.bits else "without a swizzle"
-                        says = f"{right}This data is stored {how}: SBO must be {bytes_text(sbo)}."
-                        yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
+        yield from _sbo_zero(case)
+        yield from _sbo_row_pitch(case)
+        yield from _sbo_other_width(case)
     if "lbo" in case.read:
-        yield from _lbo(case)
+        yield from _lbo_usual(case)
+        yield from _lbo_of_other_tile(case)
     yield from _side_by_side(case)
     yield from _core_matrices_in_the_other_order(case)
 
 
-def _lbo(case: Case) -> Iterator[Slip]:
-    """LBO left at what modes that do not read it have, and LBO of a panel of another size."""
-    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
-    swizzled = case.seen.major == "MN" and mode.chunks > 1
-    way = "along M/N" if swizzled else "along K"
+def _eight_lines(case: Case) -> str:
+    """Return what SBO steps over eight of."""
+    return "rows of M or N" if case.seen.major == "K" or case.mode.chunks == 1 else "values of K"
+
+
+def _sbo_zero(case: Case) -> Iterator[Slip]:
+    """SBO left out, or lost in a shift."""
+    sbo = case.wanted["sbo"]
+    lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
+    says = f"SBO is 0{lost}. It is the distance between groups of 8 {_eight_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
+    if sbo:
+        yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
+
+
+def _sbo_row_pitch(case: Case) -> Iterator[Slip]:
+    """SBO that is the pitch of one row instead of eight."""
+    sbo = case.wanted["sbo"]
+    across = bytes_of(case.extents[case.seen.major == "K"], case.seen)
+    for pitch, cost in ((case.line_bytes, 1.0), (case.stored.pitch_bytes, 1.0), (across, 1.4)):
+        if pitch and pitch != sbo:
+            says = (
+                f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
+                f" {_eight_lines(case)}: {bytes_text(sbo)}."
+            )
+            yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
+
+
+def _sbo_other_width(case: Case) -> Iterator[Slip]:
+    """SBO of another swizzle width."""
+    sbo, mode = case.wanted["sbo"], case.mode
+    if mode.chunks == 1 and case.seen.major != "K":
+        return
+    how = f"with {mode.name}" if mode.bits else "without a swizzle"
+    for other in case.form.codes:
+        for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
+            if value != sbo and other is not mode:
+                says = (
+                    f"SBO {value} is right for swizzle {other.name}. This data is stored {how}: SBO must be"
+                    f" {bytes_text(sbo)}."
+                )
+                yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
+
+
+def _lbo_usual(case: Case) -> Iterator[Slip]:
+    """LBO left at the values it has in modes that do not read it."""
+    wanted = case.wanted["lbo"]
+    way = "along M/N" if case.seen.major == "MN" and case.mode.chunks > 1 else "along K"
     for value in (0, 16):
         if wanted != value:
             says = (
@@ -127,28 +145,39 @@ def _lbo(case: Case) -> Iterator[Slip]:
                 f" {bytes_text(wanted)}."
             )
             yield Slip("stride_wrong", says, {"lbo": value}, 1.0)
+
+
+def _lbo_of_other_tile(case: Case) -> Iterator[Slip]:
+    """LBO of a panel of another width, or of a tile with another number of rows."""
+    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
     if not had or had == wanted:
         return
-    if swizzled and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
-        wide = [m for m in case.form.codes if m.chunks > 1]
-        others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
-        sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
-        says = (
-            f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
-            " apart along M/N."
-        )
-        yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+    if case.seen.major == "MN" and mode.chunks > 1 and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
+        yield _lbo_of_other_panel(case)
     elif (
         case.seen.major == "K"
+        and case.wanted["sbo"] == 128
         and not had % 128
         and not max(had, wanted) % min(had, wanted)
-        and case.wanted["sbo"] == 128
     ):
         says = (
             f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be"
             f" {bytes_text(wanted)}."
         )
         yield Slip("panel_stride_wrong", says, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
+
+
+def _lbo_of_other_panel(case: Case) -> Slip:
+    """LBO of a panel with another number of lines, or of another swizzle width."""
+    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
+    wide = [m for m in case.form.codes if m.chunks > 1]
+    others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
+    sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
+    says = (
+        f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
+        " apart along M/N."
+    )
+    return Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
 
 
 def _side_by_side(case: Case) -> Iterator[Slip]:

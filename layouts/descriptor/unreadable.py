@@ -28,43 +28,46 @@ class Judge(Protocol):
 def unreadable(
     given: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: Judge
 ) -> list[Diagnosis]:
-    """No descriptor of this major reads these data: say why, and which storage the word reads."""
-    beyond = int(expected.max()) >> 18
-    if beyond:
-        says = (
-            f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory"
-            " ends before 0x40000."
-        )
-        return [Diagnosis("not_canonical", says)]
-    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
-    if at % seen.per and int(expected[0, 0]) % 16:
-        says = (
-            f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
-            f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
-        )
-        return [Diagnosis("not_canonical", says)]
-    turned = _turned(given, seen, expected)
-    if turned:
-        return [turned]
+    """Explain why no descriptor of this major reads these data, and which storage the word reads."""
+    unreachable = _beyond_shared(expected) or _inside_chunk(seen, expected, mn, k) or _turned(given, seen, expected)
+    if unreachable:
+        return [unreachable]
     worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode, given)]
-    fits = next((w for w in worlds if reads_as(given, seen, w, mn, k)), None)
+    fits = next((world for world in worlds if reads_as(given, seen, world, mn, k)), None)
     if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
-    atom = seen.per * stored.mode.chunks
-    if (
-        seen.major == "MN"
-        and stored.mode.chunks > 1
-        and mn % atom
-        and not mn % seen.per
-        and stored.major(seen.major) == "MN"
-    ):
-        return [_inside_atom(seen, stored, mn, atom)]
+    inside = _inside_atom(seen, stored, mn)
+    if inside:
+        return [inside]
     out = [_why_not(seen, stored, expected)]
     if fits:
         return [replace(d, storage=dict(fits.spec)) for d in out]
     if _as_the_rows(given, seen, stored, expected):
         return out
     return [*out, *_of_the_word(given, seen, stored, mn, k, judge)]
+
+
+def _beyond_shared(expected: Addresses) -> Diagnosis | None:
+    """Report a slice whose addresses have more bits than a descriptor's start."""
+    last = int(expected.max())
+    if not last >> 18:
+        return None
+    says = (
+        f"The slice reaches address {last:#x}; a descriptor's start has 18 bits, and shared memory ends before 0x40000."
+    )
+    return Diagnosis("not_canonical", says)
+
+
+def _inside_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
+    """Report a slice that begins inside a 16-byte chunk."""
+    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
+    if not (at % seen.per and int(expected[0, 0]) % 16):
+        return None
+    says = (
+        f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
+        f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
+    )
+    return Diagnosis("not_canonical", says)
 
 
 def _as_the_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
@@ -161,8 +164,12 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     return Diagnosis("row_major_not_core_matrix", says)
 
 
-def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
-    """A slice that begins inside an MN-major atom and runs into the next."""
+def _inside_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
+    """Report a slice that begins inside an MN-major atom and runs into the next."""
+    atom = seen.per * stored.mode.chunks
+    turned = seen.major == "MN" and stored.mode.chunks > 1 and stored.major(seen.major) == "MN"
+    if not turned or not mn % atom or mn % seen.per:
+        return None
     legal = [m for m in seen.form.codes if m is not stored.mode and seen.form.allows(seen.bits, seen.major, m)]
     by_size = sorted(legal, key=lambda m: -m.chunks)
     narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)

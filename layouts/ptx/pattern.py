@@ -89,7 +89,7 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str, **sizes: int) -> Pattern:
-        """Read a pattern; letters in sizes are taken from `sizes`. Raises LayoutError naming the part that is wrong."""
+        """Parse a pattern; letters in sizes are taken from `sizes`. LayoutError names the part that is wrong."""
         if len(text) > LONGEST:
             raise _bad(text, f"it has {len(text)} characters", f"at most {LONGEST}")
         left, arrow, right = text.partition("->")
@@ -101,21 +101,9 @@ class Pattern:
         if not rhs:
             raise _bad(text, "nothing stands right of '->'", "one group a coordinate, e.g. '(i g) (j t e)'")
         threads, values = (tuple(_digit(text, token, sizes) for token in group) for group in lhs)
+        _check_digits(text, (*threads, *values))
         known = {d.name: d.size for d in (*threads, *values)}
-        if len(known) != len(threads) + len(values):
-            raise _bad(text, "a name stands twice on the left", "each name once")
-        if prod(known.values()) > MOST:
-            raise _bad(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
-        used = [name for group in rhs for name in group]
-        for name in used:
-            if name not in known:
-                raise _bad(
-                    text,
-                    f"'{shown(name)}' stands on the right but not on the left",
-                    f"one of {', '.join(list(known)[:12])}",
-                )
-        if len(set(used)) != len(used):
-            raise _bad(text, "a name stands twice on the right", "each name at most once")
+        _check_coordinates(text, [name for group in rhs for name in group], known)
         return cls(
             tuple(d for d in threads if d.size > 1),
             tuple(d for d in values if d.size > 1),
@@ -216,22 +204,15 @@ class Pattern:
 
     @classmethod
     def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
-        """Read a CuTe TV layout over a tile of `extents` (first coordinate fastest) as a pattern.
+        """Return the pattern of a CuTe TV layout over a tile of `extents` (first coordinate fastest).
 
         A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError where the layout
-        is no pattern (strides that do not tile the extents).
+        is not a pattern (strides that do not tile the extents).
         """
-        shape, stride = parse_cute(text)
-        if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
-            raise LayoutError(
-                "bad_cute", f"'{text}' has not two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
-            )
-        if prod(leaves(shape)) > MOST:
-            raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
         groups: list[list[tuple[str, int, int]]] = []
-        for letter, sizes, strides in zip("tv", shape, stride, strict=True):
-            modes = _split(list(zip(leaves(sizes), leaves(strides), strict=True)), edges)
+        for letter, flat in zip("tv", _thread_value_modes(text), strict=True):
+            modes = _split(flat, edges)
             groups.append([(f"{letter}{n}", size, step) for n, (size, step) in enumerate(modes) if size > 1])
         coords: list[list[str]] = [[] for _ in extents]
         expected = 1
@@ -313,6 +294,41 @@ def _bad(text: str, why: str, allowed: str) -> LayoutError:
     return LayoutError(
         "bad_pattern", f"Pattern '{shown(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern"
     )
+
+
+def _check_digits(text: str, digits: tuple[Digit, ...]) -> None:
+    """Reject names that stand twice on the left, and patterns with too many values."""
+    if len({d.name for d in digits}) != len(digits):
+        raise _bad(text, "a name stands twice on the left", "each name once")
+    if prod(d.size for d in digits) > MOST:
+        raise _bad(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
+
+
+def _check_coordinates(text: str, used: list[str], known: Mapping[str, int]) -> None:
+    """Reject names on the right that are unknown or stand twice."""
+    for name in used:
+        if name not in known:
+            raise _bad(
+                text,
+                f"'{shown(name)}' stands on the right but not on the left",
+                f"one of {', '.join(list(known)[:12])}",
+            )
+    if len(set(used)) != len(used):
+        raise _bad(text, "a name stands twice on the right", "each name at most once")
+
+
+def _thread_value_modes(text: str) -> list[list[tuple[int, int]]]:
+    """Return the flat (size, stride) modes of threads and of values of a CuTe TV layout."""
+    shape, stride = parse_cute(text)
+    if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
+        raise LayoutError(
+            "bad_cute", f"'{text}' does not have two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
+        )
+    if prod(leaves(shape)) > MOST:
+        raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
+    return [
+        list(zip(leaves(sizes), leaves(strides), strict=True)) for sizes, strides in zip(shape, stride, strict=True)
+    ]
 
 
 def _groups(text: str, side: str) -> list[list[str]]:

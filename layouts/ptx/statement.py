@@ -59,8 +59,8 @@ def faults(
 def refusal(found: Iterable[str]) -> str:
     """Return the faults of a statement as one sentence.
 
-    >>> refusal(("`.aligned` is missing", "operand 1 is no vector"))
-    'ptxas refuses this line: `.aligned` is missing; operand 1 is no vector.'
+    >>> refusal(("`.aligned` is missing", "operand 1 is not a vector"))
+    'ptxas refuses this line: `.aligned` is missing; operand 1 is not a vector.'
     """
     return f"ptxas refuses this line: {'; '.join(found)}."
 
@@ -137,25 +137,31 @@ def _compared(
 
 
 def _operand(slot: Slot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
-    """(how far it is from what stands there, what is wrong with one operand); nothing where it may be right."""
-    count = _registers(text)
+    """Return how far an operand is from its slot, and what is wrong with it; (0, "") where it may be right."""
     if slot.kind == "vector":
-        if count is None:
-            single = _NUMBERED.fullmatch(text) or text.startswith("[") or _known(text, declared)
-            return (_KIND, "is no vector: its registers stand in braces") if single else (0, "")
-        abridged = count <= SHORTENED < LONG <= slot.registers
-        if count == slot.registers or abridged or (count == 1 and _placeholder(text, declared)):
-            return 0, ""
-        return _COUNT, f"has {_plural(count, 'register')}, not {slot.registers} (.{slot.type})"
+        return _compare_vector(slot, text, declared)
+    count = _registers(text)
     if count and count > 1 and not slot.value.startswith("{"):
-        return _KIND, f"is a vector of {count} registers, and takes {_one(slot)}"
+        return _KIND, f"is a vector of {count} registers, but takes {_one(slot)}"
     if slot.kind == "immediate" and _known(text, declared):
-        return _KIND, "is a register, and takes an immediate"
+        return _KIND, "is a register, but takes an immediate"
     if slot.kind == "address" and _NUMBERED.fullmatch(text):
-        return _KIND, "is no address: it stands in brackets"
+        return _KIND, "is not an address: write it in brackets"
     if slot.kind != "address" and text.startswith("["):
-        return _KIND, f"is an address, and takes {_one(slot)}"
+        return _KIND, f"is an address, but takes {_one(slot)}"
     return 0, ""
+
+
+def _compare_vector(slot: Slot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
+    """Compare an operand with a slot that takes a vector of registers."""
+    count = _registers(text)
+    if count is None:
+        single = _NUMBERED.fullmatch(text) or text.startswith("[") or _known(text, declared)
+        return (_KIND, "is not a vector: write its registers in braces") if single else (0, "")
+    abridged = count <= SHORTENED < LONG <= slot.registers
+    if count == slot.registers or abridged or (count == 1 and _placeholder(text, declared)):
+        return 0, ""
+    return _COUNT, f"has {_plural(count, 'register')}, not {slot.registers} (.{slot.type})"
 
 
 def _one(slot: Slot) -> str:

@@ -20,37 +20,46 @@ def function_name(instruction: Instruction) -> str:
 
 
 def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
-    """A __device__ function around the instruction, registers as arrays.
+    """Return a __device__ function around the instruction, registers as arrays.
 
     Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot
     name.
     """
+    fixed = immediates or {}
     items = slots(instruction, a_from)
     accumulates = instruction.family.in_place
     written = [slot for slot in items if slot.written]
     read = [slot for slot in items if not slot.written and slot.kind != "immediate"]
-    free = [slot for slot in items if slot.kind == "immediate" and slot.name not in (immediates or {})]
+    free = [slot for slot in items if slot.kind == "immediate" and slot.name not in fixed]
     constants = [named for slot in free for named in slot.immediates]
-    spelled = {name: [text] for name, text in (immediates or {}).items()} | _numbered([*written, *read, *free])
-    parameters = [_parameter(slot) for slot in (*written, *read)]
-    templated = [f"int {name} = {value}" for name, value in constants]
-    outputs = [binding for slot in written for binding in _bindings(slot, accumulates)]
-    inputs = [binding for slot in read for binding in _bindings(slot, accumulates)] + [
-        f'"n"({name})' for name, _ in constants
-    ]
-    operands = ", ".join(_spell(slot, spelled[slot.name]) for slot in items)
-    clobber = ' : "memory"' if any(s.kind == "address" for s in items) or accumulates else ""
-    body = f"{instruction.ptx} {operands};"
-    predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
-    if predicate:
-        body = f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}"
-    head = f"template <{', '.join(templated)}>\n" if templated else ""
+    spelled = {name: [text] for name, text in fixed.items()} | _numbered([*written, *read, *free])
+    outputs = _all_bindings(written, accumulates)
+    inputs = [*_all_bindings(read, accumulates), *(f'"n"({name})' for name, _ in constants)]
+    clobber = ' : "memory"' if accumulates or any(s.kind == "address" for s in items) else ""
     return (
-        f"{head}__device__ inline void {wrapper_name(instruction, a_from)}({', '.join(parameters)}) {{\n"
-        f'  asm volatile("{body}\\n"\n'
+        f"{_template(constants)}__device__ inline void {wrapper_name(instruction, a_from)}"
+        f"({', '.join(map(_parameter, (*written, *read)))}) {{\n"
+        f'  asm volatile("{_assembly(instruction, items, spelled)}\\n"\n'
         f"      : {', '.join(outputs)}\n"
         f"      : {', '.join(inputs)}{clobber});\n}}\n"
     )
+
+
+def _template(constants: Sequence[tuple[str, str]]) -> str:
+    """Return the line that declares immediates as template parameters with their defaults; "" without any."""
+    parameters = ", ".join(f"int {name} = {value}" for name, value in constants)
+    return f"template <{parameters}>\n" if parameters else ""
+
+
+def _assembly(instruction: Instruction, items: Sequence[Slot], spelled: Mapping[str, list[str]]) -> str:
+    """Return the asm text of the instruction; a predicate is set from a register before it."""
+    body = f"{instruction.ptx} {', '.join(_spell(slot, spelled[slot.name]) for slot in items)};"
+    predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
+    return f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}" if predicate else body
+
+
+def _all_bindings(items: Sequence[Slot], accumulates: bool) -> list[str]:
+    return [binding for slot in items for binding in _bindings(slot, accumulates)]
 
 
 def _numbered(bound: Sequence[Slot]) -> dict[str, list[str]]:

@@ -132,39 +132,50 @@ def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[s
 
 
 def _statuses(panel: Panel, statuses: IntArray, palette: Palette | None, key: str) -> list[str]:
-    """Cells by what a check says of them: fill or hatch, and its sign where a cell has room and no text of its own."""
-    w, h = panel.cell_width, panel.cell_height
+    """Return cells by what a check says of them: fill or hatch, and its sign where a cell has room and no own text."""
     out = []
     for n, status in enumerate(STATUSES):
         mask: Mask = statuses == n
+        if not mask.any():
+            continue
         fill = _fill_of(status, palette, key)
-        if fill and mask.any():
-            path = "".join(
-                f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
-                for r, c, length in runs(mask)
-            )
-            out.append(f'<path d="{path}" fill="{fill}"/>')
+        if fill:
+            out.append(f'<path d="{_status_path(panel, mask)}" fill="{fill}"/>')
         sign, colour = status.mark
-        if sign and mask.any() and min(w, h) >= 9:
-            corner = 4 if panel.texts else min(w, h) / 2
-            where = [
-                (panel.x + (c + 0.5) * w, panel.y + (r + 0.5) * h)
-                for r, c in np.argwhere(mask).tolist()
-                if not (panel.texts and panel.texts[r][c])
-            ]
-            size = min(11.0, h - 2, w - 2)
-            if where and not panel.texts:
-                marks = "".join(f'<tspan x="{_n(x)}" y="{_n(y + size * 0.36)}">{sign}</tspan>' for x, y in where)
-                out.append(
-                    f'<text font-size="{_n(size)}" text-anchor="middle" fill="{paint(palette, colour)}">{marks}</text>'
-                )
+        if sign and min(panel.cell_width, panel.cell_height) >= 9:
+            if not panel.texts:
+                out.append(_signs(panel, mask, sign, paint(palette, colour)))
             elif status.name == "right":
-                edges = "".join(
-                    f"M{_n(panel.x + c * w + 1)} {_n(panel.y + r * h + 1)}h{_n(corner)}l{_n(-corner)} {_n(corner)}z"
-                    for r, c in np.argwhere(mask).tolist()
-                )
-                out.append(f'<path d="{edges}" fill="{paint(palette, colour)}"/>')
+                out.append(f'<path d="{_corners(panel, mask)}" fill="{paint(palette, colour)}"/>')
     return out
+
+
+def _status_path(panel: Panel, mask: Mask) -> str:
+    """Return the outline of every run of cells."""
+    w, h = panel.cell_width, panel.cell_height
+    return "".join(
+        f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
+        for r, c, length in runs(mask)
+    )
+
+
+def _signs(panel: Panel, mask: Mask, sign: str, fill: str) -> str:
+    """Return a sign in the middle of every cell."""
+    w, h = panel.cell_width, panel.cell_height
+    size = min(11.0, h - 2, w - 2)
+    marks = "".join(
+        f'<tspan x="{_n(panel.x + (c + 0.5) * w)}" y="{_n(panel.y + (r + 0.5) * h + size * 0.36)}">{sign}</tspan>'
+        for r, c in np.argwhere(mask).tolist()
+    )
+    return f'<text font-size="{_n(size)}" text-anchor="middle" fill="{fill}">{marks}</text>'
+
+
+def _corners(panel: Panel, mask: Mask) -> str:
+    """Return a triangle in the upper left corner of every cell."""
+    w, h = panel.cell_width, panel.cell_height
+    return "".join(
+        f"M{_n(panel.x + c * w + 1)} {_n(panel.y + r * h + 1)}h4l-4 4z" for r, c in np.argwhere(mask).tolist()
+    )
 
 
 def swatches(

@@ -164,57 +164,44 @@ def parse(text: str) -> list[int | None]:
 
 
 def check(kind: Access, address: object) -> list[int | None]:
-    """The byte address of every lane that gives one, None where the lane is inactive; LayoutError names a bad one."""
+    """Return the byte address of every lane, None where the lane is inactive; LayoutError names a bad one."""
     if not isinstance(address, list):
-        raise LayoutError(
-            "bad_address",
-            f"address is {shown(address)}.",
-            "A list with a byte address a lane: [0, 16, …]; null for an inactive one.",
-            "address",
-        )
+        hint = "A list with a byte address a lane: [0, 16, …]; null for an inactive one."
+        raise _bad_address(f"address is {shown(address)}.", hint)
     if len(address) not in (kind.lanes, LANES):
-        raise LayoutError(
-            "bad_address",
-            f"{len(address)} addresses for {kind.name}.",
-            f"Give {', or '.join(map(str, dict.fromkeys((LANES, kind.lanes))))}, one a lane.",
-            "address",
-        )
-    given: list[int | None] = []
-    for lane, entry in enumerate(address[: kind.lanes]):
-        read = digits(entry.strip()) if isinstance(entry, str) else None
-        at = read[0] if read else entry if type(entry) is int else None
-        if at is None and entry is not None:
-            raise LayoutError(
-                "bad_address",
-                f"Lane {lane}'s address is '{shown(entry)}'.",
-                "An integer, or null for an inactive lane.",
-                "address",
-            )
-        given.append(at)
-        if at is None and "matrix" in kind.name:
-            raise LayoutError(
-                "bad_address",
-                f"Lane {lane} gives no address.",
-                f"{kind.name} needs lanes 0 to {kind.lanes - 1}.",
-                "address",
-            )
-        if at is not None and at >> ADDRESS_BITS:
-            raise LayoutError(
-                "bad_address",
-                f"Lane {lane}'s address {shown(at)} is not a shared-memory address.",
-                f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
-                "address",
-            )
-        if at is not None and at % kind.bytes:
-            raise LayoutError(
-                "misaligned",
-                f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}.",
-                f"{kind.name} takes {kind.bytes} bytes a lane.",
-                "address",
-            )
+        counts = ", or ".join(map(str, dict.fromkeys((LANES, kind.lanes))))
+        raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one a lane.")
+    given = [_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
     if all(at is None for at in given):
-        raise LayoutError("bad_address", "No lane gives an address.", "Give at least one.", "address")
+        raise _bad_address("No lane gives an address.", "Give at least one.")
     return given
+
+
+def _lane_address(kind: Access, lane: int, entry: object) -> int | None:
+    """Return the byte address of one lane, a number or its text; None for an inactive lane."""
+    found = digits(entry.strip()) if isinstance(entry, str) else None
+    at = found[0] if found else entry if type(entry) is int else None
+    if at is None:
+        if entry is not None:
+            raise _bad_address(
+                f"Lane {lane}'s address is '{shown(entry)}'.", "An integer, or null for an inactive lane."
+            )
+        if "matrix" in kind.name:
+            raise _bad_address(f"Lane {lane} gives no address.", f"{kind.name} needs lanes 0 to {kind.lanes - 1}.")
+        return None
+    if at >> ADDRESS_BITS:
+        raise _bad_address(
+            f"Lane {lane}'s address {shown(at)} is not a shared-memory address.",
+            f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
+        )
+    if at % kind.bytes:
+        why = f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}."
+        raise _bad_address(why, f"{kind.name} takes {kind.bytes} bytes a lane.", "misaligned")
+    return at
+
+
+def _bad_address(why: str, hint: str, code: str = "bad_address") -> LayoutError:
+    return LayoutError(code, why, hint, "address")
 
 
 def cost(kind: Access, address: object) -> Cost:

@@ -31,26 +31,31 @@ def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
 def read_permutation(
     given: str | tuple[Tiler, ...] | None, own: tuple[int, ...]
 ) -> tuple[tuple[Tiler, Tiler, Tiler], CuteLayout | None]:
-    """(PermutationMNK with the atoms' own size where it is left out, the value layout of older CuTe where that is
-    given: a layout of three modes instead of a Tile says how often the atoms are repeated)."""
+    """Return PermutationMNK, with the atoms' own size where it is left out, and the value layout of older CuTe, None
+    where that is not given: a layout of three modes instead of a Tile says how often the atoms are repeated.
+    """
     read = read_tiler(given, "permutation") if isinstance(given, str) else given
     if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
         m, n, k = (size * mode.size for size, mode in zip(own, read.modes, strict=True))
         return (m, n, k), read
-    if read is None:
-        read = (None, None, None)
+    full = _three_tilers((None, None, None) if read is None else read)
+    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
+    return (first, second, third), None
+
+
+def _three_tilers(read: Tiler) -> tuple[Tiler, ...]:
+    """Return a mode each for M, N and K, None where one is left out; LayoutError for another tiler."""
     if not isinstance(read, tuple) or len(read) > 3 or not read:
         raise LayoutError(
             "bad_permutation",
-            f"permutation is '{shown(algebra.spelled_tiler(read), 80)}': it has not a mode each for M, N and K.",
+            f"permutation is '{shown(algebra.spelled_tiler(read), 80)}': it does not have a mode each for M, N and K.",
             "e.g. Tile<_32,_32,_16>, (32,32,16), or (_,(4,2):(1,8),_).",
             "permutation",
         )
     full = (*read, *[None] * (3 - len(read)))
     if any(isinstance(tiler, CuteLayout) and (tiler.swizzle or tiler.offset) for tiler in full):
         raise LayoutError("bad_permutation", "A permutation has a swizzle.", "Give plain layouts.", "permutation")
-    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
-    return (first, second, third), None
+    return full
 
 
 def least_size(tiler: Tiler) -> int:

@@ -92,24 +92,8 @@ def _named(text: str, field: str) -> tuple[Instruction, bool]:
 
 @lru_cache(maxsize=256)
 def _made(instruction: Instruction, from_registers: bool, field: str) -> Atom:
+    _check_dense(instruction, field)
     family = instruction.family
-    if not family.multiplies:
-        raise LayoutError("bad_atom", f"'{instruction.ptx}' multiplies no matrices.", HINT, field)
-    if not family.specified:
-        raise LayoutError(
-            "bad_atom",
-            f"'{instruction.ptx}' leaves its fragments to the architecture: no TiledMMA is made of it.",
-            "Use mma.sync, whose fragments PTX states.",
-            field,
-        )
-    if any(op.sparsity for op in instruction.operands.values()):
-        raise LayoutError(
-            "bad_atom",
-            f"'{instruction.ptx}' is sparse: A is stored without the zeros that its metadata names, so its tile has no"
-            " thread-value layout of elements.",
-            "Give the dense instruction of half the K.",
-            field,
-        )
     operands = {name: instruction.operands.get(name) for name in "ab"}
     operands["c"] = instruction.operands.get("c") or instruction.operands["d"]
     by_descriptor = family.by_descriptor and not (from_registers and operands["a"])
@@ -126,6 +110,27 @@ def _made(instruction: Instruction, from_registers: bool, field: str) -> Atom:
             registers[name] = operand.registers * (operand.register_bits // 32)
             bits[name] = operand.element.bits
     return Atom(instruction, threads, layouts, frozenset(shared), registers, bits)
+
+
+def _check_dense(instruction: Instruction, field: str) -> None:
+    """Reject an instruction that is not a dense product with stated fragments."""
+    if not instruction.family.multiplies:
+        raise LayoutError("bad_atom", f"'{instruction.ptx}' multiplies no matrices.", HINT, field)
+    if not instruction.family.specified:
+        raise LayoutError(
+            "bad_atom",
+            f"'{instruction.ptx}' leaves its fragments to the architecture: no TiledMMA is made of it.",
+            "Use mma.sync, whose fragments PTX states.",
+            field,
+        )
+    if any(op.sparsity for op in instruction.operands.values()):
+        raise LayoutError(
+            "bad_atom",
+            f"'{instruction.ptx}' is sparse: A is stored without the zeros that its metadata names, so its tile has no"
+            " thread-value layout of elements.",
+            "Give the dense instruction of half the K.",
+            field,
+        )
 
 
 def _tv(operand: Operand, turned: bool) -> tuple[CuteLayout, CuteLayout]:

@@ -215,7 +215,9 @@ def tiled_copy(
     like: TiledCopy | None = None,
     side: str = "S",
 ) -> TiledCopy:
-    """make_tiled_copy(atom, thr_layout, val_layout); make_tiled_copy_A, _B, _C and _C_atom of a TiledMMA's operand;
+    """Return a TiledCopy, made in one of CuTe's ways.
+
+    make_tiled_copy(atom, thr_layout, val_layout); make_tiled_copy_A, _B, _C and _C_atom of a TiledMMA's operand;
     make_tiled_copy_S and _D (side) of another TiledCopy, `like`; or layout_tv over tiler_mn, as print shows them.
 
     atom: a word, PTX, CUTLASS's name, or a whole TiledCopy by its text: what print(tiled_copy) shows in C++ or Python,
@@ -253,14 +255,23 @@ def tiled_copy(
         tv, tilers = making.of_layouts(thr_layout, val_layout)
     if bits is None and (limit := vector_limit(str(atom))):
         found = plain_atom("universal", widest_access(limit, width, tv.modes[1].size), width)
-    covers, tiler = making.steps(tilers), making.sizes(tilers)
-    tile = covers if tile is None else tile
+    sizes = _read_tile(tile, making.steps(tilers))
+    _fits(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
+    if sizes[0] * sizes[1] > MOST_VALUES:
+        raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
+    _bounded(found, tv, making.sizes(tilers), sizes)
+    return TiledCopy(found, width, tv, tilers, sizes)
+
+
+def _read_tile(given: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int, int]:
+    """Return the tile's rows and columns, multiples of what one TiledCopy covers; that itself where none is given."""
+    tile = covers if given is None else given
     if len(tile) != 2:
         raise LayoutError(
             "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
         )
-    sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile)]
-    for name, size, step in zip(("rows", "columns"), sizes, covers, strict=True):
+    rows, columns = (number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    for name, size, step in zip(("rows", "columns"), (rows, columns), covers, strict=True):
         if size % step:
             raise LayoutError(
                 "bad_tile",
@@ -268,11 +279,7 @@ def tiled_copy(
                 f"Multiples of {step}.",
                 "tile",
             )
-    _fits(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
-    if sizes[0] * sizes[1] > MOST_VALUES:
-        raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
-    _bounded(found, tv, tiler, (sizes[0], sizes[1]))
-    return TiledCopy(found, width, tv, tilers, (sizes[0], sizes[1]))
+    return rows, columns
 
 
 def _bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:

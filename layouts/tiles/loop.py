@@ -107,22 +107,15 @@ def feed(
     layout: Any = None,
     read: Storage | None = None,
 ) -> Feed:
-    """One operand (a or b) of a tile through a storage of (row, k), rows m or n. load: the copy atom that fills the
-    registers; layout: of global memory, for its sectors; read: the storage by which the load's addresses are computed,
-    where that is not the one that the store used. LayoutError names what does not fit.
+    """Return how one operand (a or b) of a tile goes through a storage of (row, k), rows m or n.
+
+    load: the copy atom that fills the registers; layout: of global memory, for its sectors; read: the storage by which
+    the load's addresses are computed, where that is not the one that the store used. LayoutError names what does not
+    fit.
     """
     mma.in_registers("tiled_mma")
     op = mma.operand(operand)
-    if op.name == "c":
-        raise LayoutError("bad_operand", "C is no operand that a main loop loads.", "a or b.", "operand")
-    letter: Literal["a", "b"] = "a" if op.name == "a" else "b"
-    if op.element_bits < 8:
-        raise LayoutError(
-            "bad_atom",
-            f"Operand {op.name} has elements of {op.element_bits} bits.",
-            "Elements of whole bytes: pack narrower ones into bytes first.",
-            "operand",
-        )
+    letter = _loaded_operand(op)
     size = (op.row_count, op.col_count) if op.name == "a" else (op.col_count, op.row_count)
     if store is not None and store.tile != size:
         raise LayoutError(
@@ -131,22 +124,8 @@ def feed(
             "Give the operand's size: rows × k.",
             "tile",
         )
-    for name, have, want in (("mn", where.mn, size[0]), ("k", where.k, size[1])):
-        if have is not None and have < want:
-            raise LayoutError(
-                "bad_storage",
-                f"The storage has {name} = {have}; the tile needs {want}.",
-                "Give a larger one.",
-                f"storage.{name}",
-            )
-    stored, sectors, uncovered = None, None, 0
-    if store is not None:
-        stored = memory.shared_side(store, where, "destination")
-        written = np.zeros(size, dtype=np.bool_)
-        written[store.destination.rows, store.destination.cols] = True
-        uncovered = int(written.size - np.count_nonzero(written))
-        if layout is not None:
-            sectors = memory.global_side(store, layout, "source")
+    memory.check_covers(where, size)
+    stored, sectors, uncovered = _stored(store, where, layout, size)
     rows, cols = np.indices(size, dtype=np.int64)
     address = np.asarray(where.address(rows, cols), dtype=np.int64).reshape(-1)
     overlaps = int(address.size - np.unique(address).size)
@@ -184,6 +163,34 @@ def feed(
         solution=solution,
         fault=fault,
     )
+
+
+def _loaded_operand(op: TileOperand) -> Literal["a", "b"]:
+    """Return the letter of an operand that a main loop loads; LayoutError for C and for packed elements."""
+    if op.name == "c":
+        raise LayoutError("bad_operand", "A main loop does not load C.", "a or b.", "operand")
+    if op.element_bits < 8:
+        raise LayoutError(
+            "bad_atom",
+            f"Operand {op.name} has elements of {op.element_bits} bits.",
+            "Elements of whole bytes: pack narrower ones into bytes first.",
+            "operand",
+        )
+    return "a" if op.name == "a" else "b"
+
+
+def _stored(
+    store: TiledCopy | None, where: Storage, layout: Any, size: tuple[int, int]
+) -> tuple[SharedSide | None, Sectors | None, int]:
+    """Return the store's shared side, its sectors of global memory, and how many elements it leaves out."""
+    if store is None:
+        return None, None, 0
+    written = np.zeros(size, dtype=np.bool_)
+    written[store.destination.rows, store.destination.cols] = True
+    uncovered = int(written.size - np.count_nonzero(written))
+    stored = memory.shared_side(store, where, "destination")
+    sectors = None if layout is None else memory.global_side(store, layout, "source")
+    return stored, sectors, uncovered
 
 
 def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storage) -> Solution | None:

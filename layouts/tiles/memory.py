@@ -52,7 +52,7 @@ def default_side(copy: TiledCopy) -> str:
 
 
 def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
-    """Addresses and cost of the shared side over a storage of (row, column), which is (mn, k)."""
+    """Return addresses and cost of the shared side over a storage of (row, column), which is (mn, k)."""
     side = side or default_side(copy)
     if copy.atom.instruction and side != default_side(copy):
         raise LayoutError(
@@ -61,31 +61,15 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
             f"Its {default_side(copy)} is shared.",
             "shared",
         )
-    for name, have, want in (("mn", where.mn, copy.tile[0]), ("k", where.k, copy.tile[1])):
-        if have is not None and have < want:
-            raise LayoutError(
-                "bad_storage",
-                f"The storage has {name} = {have}; the tile needs {want}.",
-                "Give a larger one.",
-                f"storage.{name}",
-            )
+    check_covers(where, copy.tile)
     held: Side = getattr(copy, side)
     address = np.asarray(where.address(held.rows.astype(np.int64), held.cols.astype(np.int64)))
     bits, why = vector(address, copy.element_bits, held.access)
-    values = max(1, bits // copy.element_bits)
     if copy.atom.instruction:
-        if bits < copy.atom.bits:
-            raise LayoutError(
-                "bad_storage",
-                f"{copy.atom.name} moves rows of {copy.atom.bits} bits; here {bits} bits lie together: {why}",
-                "Store the rows of its matrices contiguously, 16 bytes aligned.",
-                "storage",
-            )
-        count = copy.atom.instruction.counts["x"]
-        name = f"{'ld' if copy.atom.loads else 'st'}matrix.x{count}"
-        values = held.access
+        name, values = _matrix_access(copy, bits, why), held.access
     else:
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
+        values = max(1, bits // copy.element_bits)
     found = uses(name, address[:, ::values])
     plain = [use for use, _ in found]
     costs = [use.cost(freeing.PLAIN) for use in plain]
@@ -103,6 +87,31 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
         repeats=repeats,
         solution=solution,
     )
+
+
+def check_covers(where: Storage, tile: tuple[int, int]) -> None:
+    """Reject a storage that is smaller than a tile of (rows, k)."""
+    for name, have, want in (("mn", where.mn, tile[0]), ("k", where.k, tile[1])):
+        if have is not None and have < want:
+            raise LayoutError(
+                "bad_storage",
+                f"The storage has {name} = {have}; the tile needs {want}.",
+                "Give a larger one.",
+                f"storage.{name}",
+            )
+
+
+def _matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
+    """Return the access of ldmatrix or stmatrix; LayoutError where the rows of its matrices are not contiguous."""
+    assert copy.atom.instruction
+    if bits < copy.atom.bits:
+        raise LayoutError(
+            "bad_storage",
+            f"{copy.atom.name} moves rows of {copy.atom.bits} bits; here {bits} bits lie together: {why}",
+            "Store the rows of its matrices contiguously, 16 bytes aligned.",
+            "storage",
+        )
+    return f"{'ld' if copy.atom.loads else 'st'}matrix.x{copy.atom.instruction.counts['x']}"
 
 
 def uses(name: str, address: Longs) -> list[tuple[Use, int]]:

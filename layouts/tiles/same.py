@@ -6,6 +6,7 @@ In shared memory a swizzle in front says the XOR.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -78,33 +79,45 @@ def _why_memory(made: TritonLayout) -> str:
 
 
 def placed(offset: Longs) -> CuteLayout | None:
-    """The CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the smallest
-    swizzle; None where there is none.
+    """Return the CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the
+    smallest swizzle; None where there is none.
     """
     shape = offset.shape
     if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):
         return None
+    units = _bit_offsets(offset)
+    if np.array_equal(_added(shape, units), offset):
+        return CuteLayout(*_merged(shape, units))
+    for xor in _swizzles_below(max(value for _, value in units).bit_length()):
+        plain = [(axis, int(xor(value))) for axis, value in units]
+        if _one_bit_each(plain) and np.array_equal(xor(_added(shape, plain)), offset):
+            shape_, stride = _merged(shape, plain)
+            return CuteLayout(shape_, stride, xor)
+    return None
+
+
+def _bit_offsets(offset: Longs) -> list[tuple[int, int]]:
+    """Return (axis, offset) of every bit of every coordinate."""
     units = []
-    for axis, size in enumerate(shape):
+    for axis, size in enumerate(offset.shape):
         for bit in range(size.bit_length() - 1):
             at = [0] * offset.ndim
             at[axis] = 1 << bit
             units.append((axis, int(offset[tuple(at)])))
-    if np.array_equal(_added(shape, units), offset):
-        return CuteLayout(*_merged(shape, units))
-    top = max(value for _, value in units).bit_length()
+    return units
+
+
+def _swizzles_below(top: int) -> Iterator[Swizzle]:
+    """Yield the swizzles that move bits below `top` alone, the fewest bits first."""
     for bits, base, shift in product(range(1, 6), range(top), range(1, top)):
-        if shift < bits or base + bits + shift > top:
-            continue
-        xor = Swizzle(bits, base, shift)
-        plain = [(axis, int(xor(value))) for axis, value in units]
-        values = [value for _, value in plain]
-        if any(v & (v - 1) for v in values) or len({v for v in values if v}) < sum(v > 0 for v in values):
-            continue
-        if np.array_equal(xor(_added(shape, plain)), offset):
-            shape_, stride = _merged(shape, plain)
-            return CuteLayout(shape_, stride, xor)
-    return None
+        if bits <= shift <= top - base - bits:
+            yield Swizzle(bits, base, shift)
+
+
+def _one_bit_each(units: list[tuple[int, int]]) -> bool:
+    """Return whether every offset is 0 or a power of two, and no power comes twice."""
+    values = [value for _, value in units if value]
+    return not any(value & (value - 1) for value in values) and len(set(values)) == len(values)
 
 
 def _added(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:

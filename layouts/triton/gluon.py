@@ -195,28 +195,17 @@ class TritonLayout:
 
 
 def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
-    """The layout that a text spells over a tensor; the shape and the element's bits are those of the text where it has
-    `tensor<128x64xf16, #blocked>` and none are given. A layout object of Gluon is read by its text. LayoutError names
-    what cannot be read.
+    """Return the layout that a text spells over a tensor of a shape.
+
+    Shape and element bits are those of the text where it has `tensor<128x64xf16, #blocked>` and none are given. A
+    layout object of Gluon is read by its text. LayoutError names what cannot be read.
 
     >>> made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
     >>> made.threads, made.registers, made.owner(9, 6), str(made.cute)
     (128, 4, [(37, 2)], '((4,32),4):((128,1),32)')
     """
     kind, params, body = _read(text if isinstance(text, str) else repr(text))
-    given = body.get("shape") if shape is None else shape
-    if given is None:
-        raise LayoutError(
-            "bad_shape",
-            "shape is missing: an attribute alone has none.",
-            "Give the tensor's sizes: [128, 64].",
-            "shape",
-        )
-    if not isinstance(given, list | tuple) or not given:
-        raise LayoutError("bad_shape", f"shape is {shown(given)}.", "A list of sizes: [128, 64].", "shape")
-    if len(given) > triton.MOST_RANK:
-        raise LayoutError("bad_shape", f"shape has {len(given)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
-    sizes = tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
+    sizes = _read_shape(body.get("shape") if shape is None else shape)
     usual = body.get("element_bits") or _usual_bits(kind, params)
     bits = number(usual if element_bits is None else element_bits, "element_bits", 1, 64)
     several = triton.own_rank(kind, params) == len(sizes) - 1
@@ -237,6 +226,22 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
     return TritonLayout(
         text=body["text"], kind=kind, params=params, shape=sizes, element_bits=bits, linear=made, buffers=buffers
     )
+
+
+def _read_shape(given: Any) -> tuple[int, ...]:
+    """Return the sizes of a tensor; LayoutError where they are missing, too many or out of range."""
+    if given is None:
+        raise LayoutError(
+            "bad_shape",
+            "shape is missing: an attribute alone has none.",
+            "Give the tensor's sizes: [128, 64].",
+            "shape",
+        )
+    if not isinstance(given, list | tuple) or not given:
+        raise LayoutError("bad_shape", f"shape is {shown(given)}.", "A list of sizes: [128, 64].", "shape")
+    if len(given) > triton.MOST_RANK:
+        raise LayoutError("bad_shape", f"shape has {len(given)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
+    return tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
 
 
 def _usual_bits(kind: str, params: Mapping[str, Any]) -> int:

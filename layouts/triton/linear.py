@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import compact
+from lanescope.cute.tuples import compact, unwrapped
 from lanescope.errors import LayoutError
 
 Basis = tuple[int, ...]
@@ -119,30 +119,22 @@ class Linear:
         return {name: [list(basis) for basis in found] for name, found in self.bases.items()}
 
     def cute(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
-        """The CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest; None
-        where bases share bits (a swizzle), as CuTe adds where this XORs."""
+        """Return the CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest.
+
+        None where bases share bits (a swizzle), as CuTe adds where this XORs.
+        """
         steps = compact(self.sizes)
         flat = {
             name: [sum(v * s for v, s in zip(basis, steps, strict=True)) for basis in found]
             for name, found in self.bases.items()
         }
-        every = [value for group in names for name in group for value in flat.get(name, ())]
+        groups = [[value for name in group for value in flat.get(name, ())] for group in names]
+        every = [value for group in groups for value in group]
         if sum(every) != reduce(lambda a, b: a | b, every, 0):
             return None
-        shapes, strides = [], []
-        for group in names:
-            digits: list[tuple[int, int]] = []
-            for value in (value for name in group for value in flat.get(name, ())):
-                if digits and value and digits[-1][1] * digits[-1][0] == value:
-                    digits[-1] = (2 * digits[-1][0], digits[-1][1])
-                elif digits and not value and not digits[-1][1]:
-                    digits[-1] = (2 * digits[-1][0], 0)
-                else:
-                    digits.append((2, value))
-            digits = digits or [(1, 0)]
-            shapes.append(tuple(n for n, _ in digits) if len(digits) > 1 else digits[0][0])
-            strides.append(tuple(d for _, d in digits) if len(digits) > 1 else digits[0][1])
-        return CuteLayout(tuple(shapes), tuple(strides))
+        modes = [_merge_digits(group) for group in groups]
+        shapes, strides = (tuple(unwrapped(digit[part] for digit in mode) for mode in modes) for part in (0, 1))
+        return CuteLayout(shapes, strides)
 
 
 def identity(name: str, count: int, axis: int, rank: int, order: Sequence[int]) -> Linear:
@@ -165,8 +157,19 @@ def block(name: str, shape: Sequence[int], order: Sequence[int], grows: Sequence
     return out
 
 
+def _merge_digits(values: Iterable[int]) -> list[tuple[int, int]]:
+    """Return (size, stride) modes of bits that move by these values, lowest first; bits that go on become one mode."""
+    digits: list[tuple[int, int]] = []
+    for value in values:
+        if digits and digits[-1][0] * digits[-1][1] == value:  # also where both are 0
+            digits[-1] = (2 * digits[-1][0], digits[-1][1])
+        else:
+            digits.append((2, value))
+    return digits or [(1, 0)]
+
+
 def _unit(axis: int, rank: int, value: int) -> Basis:
-    return tuple(value if a == axis else 0 for a in range(rank))
+    return tuple(value if n == axis else 0 for n in range(rank))
 
 
 def from_cute(one: CuteLayout, tile: Sequence[int], warp: int = 32) -> Linear:

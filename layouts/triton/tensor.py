@@ -38,38 +38,52 @@ def _matrix(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
     if high not in (64, 128):
         raise bad(f"{read.kind}: blockM is {high}.", "64 or 128.")
     log2(read.number("blockN", 1, 512))
-    mode = read.params.get("ctaMode")
-    if mode not in (None, "DEFAULT", "default"):
-        raise bad(f"{read.kind}: ctaMode is {mode}.", "Triton 3.9 has no such parameter: leave it out.")
-    if two and cluster.bases["block"][:1] != ((1, 0),):
-        raise bad(
-            f"{read.kind}: twoCTAs with the CGALayout {[list(b) for b in cluster.bases['block']]}.",
-            "The first basis of a pair is [1, 0]: CGALayout = [[1, 0]].",
-        )
+    _check_cluster(read, cluster)
     across = copies("col", 2 if read.params.get("fp4Padded") else 1, 2, ORDER) * _along("col", least, 1)
     tile = copies("col", wide, 2, ORDER)
     if high == 128 or two:
         tile = tile * _along("row", high, 0) * across
-        if high == 64 and least * wide == 1:
-            raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
-        if high == 64:  # the last columns lie in lanes 64 to 127: PTX's layout B
-            found = tile.bases
-            made = {"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}
-            tile = Linear(made, tile.sizes, ORDER)
+        if high == 64:
+            if least * wide == 1:
+                raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
+            tile = _last_columns_as_lanes(tile)
     else:  # 16 lanes of each warp; the other 16 hold what the block has more
         tile = tile * _along("row", 16, 0) * across
         more = (64, 0) if rows > 64 else (0, least) if cols > least else (0, 0)
         sizes = 64 * (2 if more[0] else 1), least * (2 if more[1] else 1)
         tile = Linear({**tile.bases, "row": (*tile.bases["row"], more, (16, 0), (32, 0))}, sizes, ORDER)
-    for axis, name, have in ((0, "blockM", rows), (1, "blockN", cols)):
+    _check_block(read, tile, (rows, cols))
+    more_rows, more_cols = rows // tile.sizes[0], cols // tile.sizes[1]
+    return tile * _along("col", more_rows, 0) * _along("col", more_cols, 1) * cluster
+
+
+def _check_cluster(read: Read, cluster: Linear) -> None:
+    """Reject the CTA mode of other releases, and a pair whose first basis does not lead to the other CTA."""
+    mode = read.params.get("ctaMode")
+    if mode not in (None, "DEFAULT", "default"):
+        raise bad(f"{read.kind}: ctaMode is {mode}.", "Triton 3.9 has no such parameter: leave it out.")
+    if read.params.get("twoCTAs") and cluster.bases["block"][:1] != ((1, 0),):
+        raise bad(
+            f"{read.kind}: twoCTAs with the CGALayout {[list(b) for b in cluster.bases['block']]}.",
+            "The first basis of a pair is [1, 0]: CGALayout = [[1, 0]].",
+        )
+
+
+def _last_columns_as_lanes(tile: Linear) -> Linear:
+    """Move the last columns to lanes 64 to 127: PTX's layout B."""
+    found = tile.bases
+    return Linear({"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}, tile.sizes, ORDER)
+
+
+def _check_block(read: Read, tile: Linear, block: tuple[int, int]) -> None:
+    """Reject a block whose rows or columns are not a multiple of the tile's."""
+    for axis, name, have in ((0, "blockM", block[0]), (1, "blockN", block[1])):
         if have % tile.sizes[axis]:
             raise bad(
                 f"{read.kind}: {name} needs {tile.sizes[axis]} {('rows', 'columns')[axis]}; a block has {have}.",
                 "Give a larger shape or a smaller block.",
                 "shape",
             )
-    more_rows, more_cols = rows // tile.sizes[0], cols // tile.sizes[1]
-    return tile * _along("col", more_rows, 0) * _along("col", more_cols, 1) * cluster
 
 
 def _columns(read: Read, element_bits: int) -> int:

@@ -45,6 +45,20 @@ class Mma:
     scale_vec: str = ""
 
     def __post_init__(self) -> None:
+        self._check_sizes()
+        whole = self.kind.k * (2 if self.sparse else 1)
+        longer = self.k == 96 and self.kind.has("k") and not self.sparse
+        if self.k not in (0, whole) and not longer:
+            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {whole} here.", "k")
+        usual = self.kind.element_bits
+        if self.bits not in (0, usual):
+            raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
+        object.__setattr__(self, "scale_vec", self._checked_vector())
+        object.__setattr__(self, "k", self.k or whole)
+        object.__setattr__(self, "bits", usual)
+
+    def _check_sizes(self) -> None:
+        """Reject a form that the kind does not have, and M and N that the form does not take."""
         sizes = self.kind.sizes.get((self.form, self.sparse))
         if sizes is None:
             says = f"kind::{self.kind.name} has no {CALLED[self.form]} with a {'sparse' if self.sparse else 'dense'} A."
@@ -56,24 +70,16 @@ class Mma:
             if size not in legal:
                 says = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} takes {words}."
                 raise LayoutError(f"bad_{name}", says, "PTX ISA 9.1, Table 39.", name)
-        whole = self.kind.k * (2 if self.sparse else 1)
-        if self.k not in (0, whole) and not (self.k == 96 and self.kind.has("k") and not self.sparse):
-            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {whole} here.", "k")
-        usual = self.kind.element_bits
-        if self.bits not in (0, usual):
-            raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
-        vector = self.scale_vec or next(iter(self.kind.scaled), "")
-        if vector not in (*self.kind.scaled, ""):
-            allowed = listed(list(self.kind.scaled), "or") or "nothing: it is not block-scaled"
-            raise LayoutError(
-                "bad_scale_vec",
-                f"scale_vec is {shown(vector)}.",
-                f"kind::{self.kind.name} takes {allowed}.",
-                "scale_vec",
-            )
-        object.__setattr__(self, "k", self.k or whole)
-        object.__setattr__(self, "bits", usual)
-        object.__setattr__(self, "scale_vec", vector)
+
+    def _checked_vector(self) -> str:
+        """Return the scale vector, the kind's first where none is given; LayoutError where the kind lacks it."""
+        legal = list(self.kind.scaled)
+        vector = self.scale_vec or (legal[0] if legal else "")
+        if vector and vector not in legal:
+            allowed = listed(legal, "or") or "nothing: it is not block-scaled"
+            says = f"scale_vec is {shown(vector)}."
+            raise LayoutError("bad_scale_vec", says, f"kind::{self.kind.name} takes {allowed}.", "scale_vec")
+        return vector
 
     @property
     def place(self) -> Place:

@@ -180,30 +180,36 @@ def _checked(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
 
 
 def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout) -> tuple[Nested, Nested]:
-    """The coalesced modes of A that one mode count:step of B walks through."""
+    """Return the coalesced modes of A that one mode count:step of B walks through."""
     if step == 0:
         return count, 0
     if len(left) == 1:
         return count, step * left[0][1]
+
+    def refuse(why: str, hint: str) -> LayoutError:
+        return refused(f"{a} ∘ {b} is not admissible: the mode {count}:{step} {why}.", hint)
+
     rest, stride, out = count, step, []
     for size_, step_ in left[:-1]:
         if stride >= size_ and stride % size_:
-            raise refused(
-                f"{a} ∘ {b} is not admissible: the mode {count}:{step} steps by {stride} over a mode of size {size_}"
-                f" ({size_}:{step_}), and {size_} does not divide {stride} (CuTe's Stride Divisibility Condition).",
+            raise refuse(
+                f"steps by {stride} over a mode of size {size_} ({size_}:{step_}), and {size_} does not divide {stride}"
+                " (CuTe's Stride Divisibility Condition)",
                 f"Give a stride that is smaller than {size_} or a multiple of it.",
             )
         runs = -(-size_ // stride)
         if runs > 1 and rest > 1:
             taken = min(runs, rest)
-            if rest % taken or (rest > taken and size_ % stride):
-                why = f"{taken} does not divide {rest}" if rest % taken else f"{stride} does not divide {size_}"
-                raise refused(
-                    f"{a} ∘ {b} is not admissible: the mode {count}:{step} takes {taken} steps of {stride} in the mode"
-                    f" {size_}:{step_} and goes on, but {why} (CuTe's Shape Divisibility Condition).",
-                    f"Give a size that is a divisor or a multiple of {taken}."
-                    if rest % taken
-                    else f"Give a stride that divides {size_}, or a size of at most {taken}.",
+            taking = f"takes {taken} steps of {stride} in the mode {size_}:{step_} and goes on, but"
+            if rest % taken:
+                raise refuse(
+                    f"{taking} {taken} does not divide {rest} (CuTe's Shape Divisibility Condition)",
+                    f"Give a size that is a divisor or a multiple of {taken}.",
+                )
+            if rest > taken and size_ % stride:
+                raise refuse(
+                    f"{taking} {stride} does not divide {size_} (CuTe's Shape Divisibility Condition)",
+                    f"Give a stride that divides {size_}, or a size of at most {taken}.",
                 )
             out.append((taken, stride * step_))
             rest //= taken
