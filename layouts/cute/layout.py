@@ -45,8 +45,9 @@ _TOKEN = re.compile(r"[0-9]+|[(),]")
 
 @dataclass(frozen=True, slots=True)
 class CuteLayout(Shown):
-    """swizzle ∘ offset + (shape:stride). unit_bits: what smem_ptr says the index counts; the XOR is on the byte address
-    then.
+    """swizzle ∘ offset + (shape:stride).
+
+    unit_bits: the width that smem_ptr gives the index; the XOR is then on byte addresses.
     """
 
     shape: Nested
@@ -72,23 +73,23 @@ class CuteLayout(Shown):
 
     @property
     def cosize(self) -> int:
-        """One more than the greatest index before any swizzle."""
+        """One more than the largest index before any swizzle."""
         ends = zip(leaves(self.shape), leaves(self.stride), strict=True)
         return self.offset + 1 + sum((count - 1) * step for count, step in ends)
 
     @property
     def modes(self) -> tuple[CuteLayout, ...]:
-        """The plain layouts of the modes; a layout of one int has itself."""
+        """The plain layouts of the modes; a layout of one int is its own only mode."""
         pairs = zip(tuples.modes(self.shape), tuples.modes(self.stride), strict=True)
         return tuple(CuteLayout(shape, stride) for shape, stride in pairs)
 
     def __call__(self, *coord: Nested) -> int:
-        """The index at a coordinate: one number a mode, or one for all modes together."""
+        """Return the index at a coordinate: one number per mode, or one for all modes together."""
         at = self.offset + tuples.index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
         return self.swizzle(at) if self.swizzle else at
 
     def indices(self) -> NDArray[np.int64]:
-        """The indices of all coordinates in colexicographic order: int64 [size]."""
+        """Return the indices of all coordinates in colexicographic order: int64 [size]."""
         out = np.full(1, self.offset, dtype=np.int64)
         for count, step in zip(leaves(self.shape), leaves(self.stride), strict=True):
             out = (np.arange(count, dtype=np.int64)[:, None] * step + out).reshape(-1)
@@ -96,7 +97,7 @@ class CuteLayout(Shown):
 
 
 def parse(text: str, field: str = "layout") -> CuteLayout:
-    """A layout with all that may stand in front of it; LayoutError says which part cannot be read."""
+    """Parse a layout with everything that may precede it; LayoutError says which part cannot be read."""
     if len(text) > LONGEST:
         raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
     text = text.strip()
@@ -124,7 +125,7 @@ def parse(text: str, field: str = "layout") -> CuteLayout:
 
 
 def read_swizzle(given: object, field: str = "swizzle") -> Swizzle:
-    """Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
+    """Parse Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
     match = _SWIZZLE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= LONGEST else None
     if not match:
         hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
@@ -144,7 +145,7 @@ def _swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
 
 
 def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nested]:
-    """`shape:stride` as two congruent nested tuples of ints; LayoutError names the part that cannot be read."""
+    """Parse `shape:stride` into two congruent nested tuples of ints; LayoutError names the part that cannot be read."""
     told = shown(whole or text, 80)
     if len(text) > LONGEST:
         raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
@@ -202,7 +203,9 @@ def _take_separator(token: str, open_: list[list[Nested]], bad: Callable[[str], 
 
 
 def index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
-    """CuTe's colexicographic coordinate to index of one mode, [(size, stride)]; the last digit takes the rest.
+    """Return the index of CuTe's colexicographic coordinate in one mode, [(size, stride)]; the last digit takes the
+    rest.
+
     Broadcasts.
     """
     out = 0

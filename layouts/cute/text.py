@@ -49,7 +49,7 @@ Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, or "lef
 
 
 class Reader:
-    """One text, read by recursive descent."""
+    """A recursive-descent parser of one text."""
 
     tuples: tuple[str, ...] = ("(", "[")  # what opens a tuple
 
@@ -84,7 +84,7 @@ class Reader:
         return found
 
     def composed(self) -> Value:
-        """Values with `o` between them: a swizzle, an offset, a layout."""
+        """Parse values with `o` between them: a swizzle, an offset, a layout."""
         parts: list[Value] = []
         while True:
             if self.next.startswith("smem_ptr"):
@@ -105,17 +105,19 @@ class Reader:
         return made
 
     def in_front(self, part: Value, made: CuteLayout) -> CuteLayout:
-        """swizzle ∘ layout or offset ∘ layout."""
+        """Return swizzle ∘ layout or offset ∘ layout."""
         if isinstance(part, Swizzle) and made.swizzle is None:
             return replace(made, swizzle=part if part.bits else None)
         if isinstance(part, int) and not made.offset and made.swizzle is None:
             return replace(made, offset=part)
         if isinstance(part, tuple) and part[:1] == ("unit",):
             return replace(made, unit_bits=part[1])
-        raise self.bad("composes what CuTe prints in no layout", "Allowed: Sw<B,M,S> o offset o shape:stride.")
+        raise self.bad(
+            "composes values that CuTe does not print in a layout", "Allowed: Sw<B,M,S> o offset o shape:stride."
+        )
 
     def pair(self) -> Value:
-        """One value, or shape:stride."""
+        """Parse one value, or shape:stride."""
         found = self.value()
         if self.next != ":":
             return found
@@ -143,7 +145,7 @@ class Reader:
         return value if isinstance(value, int) else tuple(self.ints(item) for item in value)
 
     def as_layout(self, value: Value) -> CuteLayout:
-        """A layout; a shape is one with compact column-major strides."""
+        """Return a layout; a shape becomes one with compact column-major strides."""
         return value if isinstance(value, CuteLayout) else self.layout(value, "left")
 
     def value(self) -> Value:
@@ -166,7 +168,7 @@ class Reader:
                 self.take()
                 right = self.value()
                 if not (isinstance(found, int) and isinstance(right, int)):
-                    raise self.bad("multiplies what is no number")
+                    raise self.bad("multiplies something that is not a number")
                 found = self.number(str(found * right))
             elif self.next == "(":
                 found = self.applied(found)
@@ -177,7 +179,7 @@ class Reader:
         return found
 
     def applied(self, found: Value) -> Value:
-        """What brackets behind a value mean: nothing, as in `Int<8>{}()`."""
+        """Apply brackets after a value: nothing, as in `Int<8>{}()`."""
         self.take("(")
         self.take(")")
         return found
@@ -189,7 +191,7 @@ class Reader:
         return int(digits)
 
     def items(self, close: str) -> list[tuple[str, Value]]:
-        """Values up to a closing bracket, each with its keyword or ""."""
+        """Parse values up to a closing bracket, each with its keyword or ""."""
         out: list[tuple[str, Value]] = []
         while self.next != close:
             word = ""
@@ -296,14 +298,15 @@ class Reader:
 
 
 def read(text: str, field: str = "layout") -> Value:
-    """Whatever a text spells: an int, None for the underscore, a tuple, a CuteLayout or a Swizzle. LayoutError
-    `bad_cute` says which part cannot be read.
+    """Parse any CuTe value: an int, None for the underscore, a tuple, a CuteLayout or a Swizzle.
+
+    LayoutError `bad_cute` says which part cannot be read.
     """
     return Reader(text, field).whole()
 
 
 def read_layout(text: str, field: str = "layout") -> CuteLayout:
-    """A layout with all that may stand in front of it; a shape alone has compact column-major strides.
+    """Parse a layout with everything that may precede it; a shape alone has compact column-major strides.
 
     >>> str(read_layout("Layout<Shape<_4,Int<8>>,Stride<_8,_1>>{}"))
     '(4,8):(8,1)'
@@ -311,12 +314,12 @@ def read_layout(text: str, field: str = "layout") -> CuteLayout:
     reader = Reader(text, field)
     found = reader.whole()
     if isinstance(found, Swizzle) or found is None or isinstance(found, str):
-        raise reader.bad("is no layout")
+        raise reader.bad("is not a layout")
     return reader.as_layout(found)
 
 
 def read_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
-    """A tiler: a layout, an int, None for the underscore, or a tuple of tilers.
+    """Parse a tiler: a layout, an int, None for the underscore, or a tuple of tilers.
 
     >>> read_tiler("Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>>")
     (32, None, CuteLayout(shape=(4, 2), stride=(1, 8), swizzle=None, unit_bits=None, offset=0))
@@ -324,7 +327,9 @@ def read_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
     reader = Reader(text, field)
     found = reader.whole()
     if isinstance(found, Swizzle | str) or 0 in _sizes(found):
-        raise reader.bad("is no tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8)).")
+        raise reader.bad(
+            "is not a tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8))."
+        )
     return found
 
 
@@ -335,7 +340,7 @@ def _sizes(tiler: algebra.Tiler) -> list[int]:
 
 
 def read_coordinate(text: str, field: str = "coord") -> Nested:
-    """A coordinate: ints, tuples, and None for underscores."""
+    """Parse a coordinate: ints, tuples, and None for underscores."""
     reader = Reader(text, field)
     found = reader.whole()
 
@@ -344,7 +349,7 @@ def read_coordinate(text: str, field: str = "coord") -> Nested:
             for item in value:
                 check(item)
         elif not (value is None or isinstance(value, int)):
-            raise reader.bad("is no coordinate", "e.g. (3,_) or (_,(1,_)).")
+            raise reader.bad("is not a coordinate", "e.g. (3,_) or (_,(1,_)).")
 
     check(found)
     return found
@@ -354,12 +359,12 @@ def read_coordinate(text: str, field: str = "coord") -> Nested:
 
 
 def _ctype(nested: Nested, name: str) -> str:
-    """`Shape<_4,Shape<_2,_8>>`; an int is `_4`."""
+    """Return `Shape<_4,Shape<_2,_8>>`; an int is `_4`."""
     return f"_{nested}" if isinstance(nested, int) else f"{name}<{','.join(_ctype(item, name) for item in nested)}>"
 
 
 def _constant(text: str) -> str:
-    """CuTe names _N only the numbers it has names for: others are Int<N>."""
+    """Return _N where CuTe has that name, else Int<N>."""
     return re.sub(r"_(\d+)", lambda m: m[0] if int(m[1]) in NAMED else f"Int<{m[1]}>", text)
 
 
@@ -368,7 +373,7 @@ NAMED = {*range(11), 12, 16, 384, 512, 768, *range(24, 257, 8), *(1 << n for n i
 
 
 def cxx(one: CuteLayout) -> str:
-    """A layout as a C++ type: `Layout<Shape<_4,_8>,Stride<_8,_1>>`."""
+    """Return a layout as a C++ type: `Layout<Shape<_4,_8>,Stride<_8,_1>>`."""
     plain = _constant(f"Layout<{_ctype(one.shape, 'Shape')},{_ctype(one.stride, 'Stride')}>")
     if not one.swizzle and not one.offset:
         return plain
@@ -377,7 +382,7 @@ def cxx(one: CuteLayout) -> str:
 
 
 def cxx_tiler(tiler: algebra.Tiler) -> str:
-    """A tiler as a C++ type: `Tile<_32,_,Layout<…>>`."""
+    """Return a tiler as a C++ type: `Tile<_32,_,Layout<…>>`."""
     if isinstance(tiler, tuple):
         return f"Tile<{','.join(map(cxx_tiler, tiler))}>"
     return "Underscore" if tiler is None else _constant(f"_{tiler}") if isinstance(tiler, int) else cxx(tiler)
@@ -390,7 +395,7 @@ def _py(nested: Nested) -> str:
 
 
 def python(one: CuteLayout) -> str:
-    """A layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
+    """Return a layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
     plain = f"cute.make_layout({_py(one.shape)}, stride={_py(one.stride)})"
     if not one.swizzle and not one.offset:
         return plain
@@ -400,7 +405,7 @@ def python(one: CuteLayout) -> str:
 
 
 def static(one: CuteLayout) -> str:
-    """A layout as CuTe prints static ones: `(_4,_8):(_8,_1)`."""
+    """Return a layout as CuTe prints static ones: `(_4,_8):(_8,_1)`."""
     front, _, last = str(one).rpartition(" o ")
     return (f"{front} o " if front else "") + re.sub(r"(\d+)", r"_\1", last)
 

@@ -72,7 +72,7 @@ class IntegerType:
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
 
     def holds(self, value: int) -> bool:
-        """Whether a value is kept as it is."""
+        """Return whether a value fits the type."""
         return not self.bits or self.least <= value <= self.most
 
 
@@ -313,12 +313,12 @@ def common(left: IntegerType, right: IntegerType) -> IntegerType:
 
 
 def arms(yes: IntegerType, no: IntegerType) -> IntegerType:
-    """Return the type of `c ? yes : no`: their own where it is the same, else the common one."""
+    """Return the type of `c ? yes : no`: the type of both where it is the same, else the common one."""
     return yes if yes == no else common(yes, no)
 
 
 def enumeration_type(name: str, underlying: IntegerType, scoped: bool) -> IntegerType:
-    """Return the type of an enumeration, which is one of its own."""
+    """Return the type of an enumeration, which is distinct from its underlying type."""
     return replace(underlying, name=name, underlying=underlying, scoped=scoped, written="")
 
 
@@ -332,8 +332,10 @@ def of_enumerators(values: tuple[int, ...]) -> IntegerType:
 
 
 class Outcome(NamedTuple):
-    """What an operator gives. value: what the device computes, None where nothing is promised. undefined: why C++ gives
-    the operation no meaning, "" where it does. exact: the value that no type would have cut.
+    """The result of an operator.
+
+    value: what the device computes, None where nothing is promised. undefined: why the operation is undefined in C++,
+    "" where it is defined. exact: the value without any type's limits.
     """
 
     value: int | None
@@ -343,12 +345,12 @@ class Outcome(NamedTuple):
 
     @property
     def defined(self) -> int | None:
-        """The value where C++ says what it is."""
+        """The value where C++ defines it."""
         return None if self.undefined else self.value
 
 
 def truncated_quotient(left: int, right: int) -> int:
-    """Divide toward zero, as C does; of NumPy's integers as well.
+    """Divide toward zero, as C does; also for NumPy's integers.
 
     >>> truncated_quotient(-7, 2), truncated_quotient(7, -4)
     (-3, -1)
@@ -357,7 +359,7 @@ def truncated_quotient(left: int, right: int) -> int:
 
 
 def truncated_remainder(left: int, right: int) -> int:
-    """Return the remainder with the dividend's sign, as C does; of NumPy's integers as well.
+    """Return the remainder with the dividend's sign, as C does; also for NumPy's integers.
 
     >>> truncated_remainder(-7, 4), truncated_remainder(7, -4)
     (-3, 3)
@@ -451,13 +453,13 @@ def unary(op: str, value: int, kind: IntegerType) -> Outcome:
 
 
 def _python(op: str, left: int, right: int) -> Outcome:
-    """Python's operators over int: nothing wraps, // and % round down, / of two ints that leave a rest is no int."""
+    """Compute Python's operators over int: nothing wraps, // and % round down; `/` must divide without remainder."""
     if op in COMPARED:
         return Outcome(int(COMPARED[op](left, right)), BOOL)
     if op in ("/", "//", "%") and not right:
         return Outcome(None, PYTHON, f"{left} {op} 0 divides by zero")
     if op == "/" and left % right:
-        return Outcome(None, PYTHON, f"{left} / {right} is no whole number")
+        return Outcome(None, PYTHON, f"{left} / {right} is not a whole number")
     if op == "**":
         if not 0 <= right <= 64 or abs(left) > 1 << 64:
             return Outcome(None, PYTHON, f"{left} ** {right} is too large")

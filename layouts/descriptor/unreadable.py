@@ -71,14 +71,14 @@ def _inside_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis
 
 
 def _as_the_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
-    """Whether the strides say of plain rows what they can say: LBO 0 or 16, SBO eight rows."""
+    """Return whether the strides describe plain rows as well as they can: LBO 0 or 16, SBO eight rows."""
     across = expected if seen.major == "K" else expected.T
     pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
     return given.lbo_bytes in (0, 16) and given.sbo_bytes == 8 * pitch
 
 
 def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """What no descriptor of this major can say about the data."""
+    """Say what about the data no descriptor of this major can describe."""
     if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
         return Diagnosis("not_canonical", _off_row(stored, stored.mode))
     if _contiguous(expected, seen, stored) in ("", seen.major):
@@ -98,7 +98,7 @@ def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
 
 
 def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
-    """The dimension along which elements are neighbours; "" where neither is."""
+    """Return the dimension along which elements are neighbours; "" where neither is."""
     if said := stored.major(""):
         return said
     size = max(seen.bits // 8, 1)
@@ -107,7 +107,7 @@ def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
 
 
 def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: Judge) -> list[Diagnosis]:
-    """The word is no better than the data: what is wrong with it for a canonical tile of its mode."""
+    """Return what is wrong with the word for a canonical tile of its mode: it is no better than the data."""
     for world in canonicals(stored, seen, given.mode):
         tile = world.stored
         if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
@@ -125,7 +125,7 @@ def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int
 
 
 def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """Where the storage leaves what any mode can read, and how to store instead."""
+    """Say where the storage leaves what any mode can read, and how to store instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
         says = (
@@ -194,7 +194,7 @@ def _inside_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
 
 
 def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, str]:
-    """(code, message) of data that differ from what the word reads by their XOR alone."""
+    """Return (code, message) of data that differ from what the word reads by their XOR only."""
     word = given.mode
     if world.code == "stored_unswizzled":
         return (
@@ -226,13 +226,13 @@ def _off_row(stored: Storage, mode: Mode) -> str:
 
 
 def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
-    """A canonical tile of the word's mode with as many elements."""
+    """Return a canonical tile of the word's mode with as many elements; None where there is none."""
     world = next(canonicals(stored, seen, mode), None)
     return dict(world.spec) if world else None
 
 
 def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
-    """The data as the other major reads them."""
+    """Report data that the other major reads."""
     other = replace(seen, major="MN" if seen.major == "K" else "K")
     if not seen.form.allows(seen.bits, "MN"):
         return None
@@ -250,8 +250,9 @@ def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | N
 
 
 def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
-    """The first core matrix that no mode allows: (row, chunk of K, what is wrong, whether its rows are whole but too
-    far apart).
+    """Find the first core matrix that no mode allows.
+
+    Return (row, chunk of K, what is wrong, whether its rows are whole but too far apart).
     """
     across = expected if seen.major == "K" else expected.T
     size = bytes_of(seen.per, seen) // seen.per or 1
@@ -280,7 +281,7 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
 
 
 def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
-    """Whether eight row starts are one atom's lines under some base offset."""
+    """Return whether eight row starts are one atom's lines under some base offset."""
     return any((np.diff(mode.unswizzle(starts, base)) == mode.width_bytes).all() for base in range(mode.chunks))
 
 

@@ -151,24 +151,24 @@ class Pattern:
     # evaluate -------------------------------------------------------------------------------------------------------
 
     def thread_terms(self) -> tuple[Term, ...]:
-        """thread = Σ weight · digit."""
+        """Return the terms of thread = Σ weight · digit."""
         return _weigh(self.threads)
 
     def value_terms(self) -> tuple[Term, ...]:
-        """value = Σ weight · digit."""
+        """Return the terms of value = Σ weight · digit."""
         return _weigh(self.values)
 
     def coord_terms(self) -> tuple[tuple[Term, ...], ...]:
-        """Each coordinate = Σ weight · digit."""
+        """Return the terms of every coordinate = Σ weight · digit."""
         known = {d.name: d for d in self.digits}
         return tuple(_weigh(tuple(known[name] for name in group)) for group in self.coords)
 
     def evaluate(self) -> tuple[IntArray, ...]:
-        """One read-only int array [threads, values] a coordinate."""
+        """Return one read-only int array [threads, values] per coordinate."""
         return _evaluate(self)
 
     def digit_values(self) -> dict[str, IntArray]:
-        """Each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
+        """Return each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
         out: dict[str, IntArray] = {}
         for terms, count in ((self.thread_terms(), self.thread_count), (self.value_terms(), self.value_count)):
             number = np.arange(count, dtype=np.int32)
@@ -178,11 +178,11 @@ class Pattern:
     # inverse --------------------------------------------------------------------------------------------------------
 
     def inverse(self) -> tuple[IntArray, IntArray]:
-        """(thread, value), each an int array [*extents, copies]."""
+        """Return (thread, value), each an int array [*extents, copies]."""
         return _inverse(self)
 
     def owners(self, *coords: int) -> list[tuple[int, int]]:
-        """Every (thread, value) that holds the element at `coords`; IndexError-free: a LayoutError names the limit."""
+        """Return every (thread, value) that holds the element at `coords`; LayoutError names the limit."""
         extents = self.extents
         if len(coords) != len(extents):
             raise LayoutError(
@@ -197,7 +197,7 @@ class Pattern:
     # CuTe -----------------------------------------------------------------------------------------------------------
 
     def to_cute(self) -> str:
-        """The CuTe layout (thread, value) → coordinate index, first coordinate fastest: `(shapes):(strides)`."""
+        """Return the CuTe layout (thread, value) → coordinate index, first coordinate fastest: `(shapes):(strides)`."""
         stride = self._strides()
         modes = [[(d.size, stride.get(d.name, 0)) for d in reversed(g)] for g in (self.threads, self.values)]
         return f"({_cute(modes, 0)}):({_cute(modes, 1)})"
@@ -239,7 +239,7 @@ class Pattern:
     # Triton ---------------------------------------------------------------------------------------------------------
 
     def linear_layout(self, warp_threads: int = 32) -> dict[str, list[list[int]]] | None:
-        """Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
+        """Return Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
 
         None where a size is not a power of two (such a map is not linear over bits).
         """
@@ -261,7 +261,9 @@ class Pattern:
     # formulas -------------------------------------------------------------------------------------------------------
 
     def forward_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
-        """{definition or axis: expression} for the coordinates from thread and value; C, PTX and Python agree on it."""
+        """Return {definition or axis: expression}: the coordinates from thread and value, valid in C, PTX and
+        Python.
+        """
         spelled = {name: word for name, word, _ in words.digits}
         present = {d.name for d in self.threads}
         out = {word: definition for name, word, definition in words.digits if name in present}
@@ -275,8 +277,8 @@ class Pattern:
         return out
 
     def inverse_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
-        """{thread word: expression, value word: expression} from the coordinates; a copy's name stays as a free
-        variable.
+        """Return {thread word: expression, value word: expression} from the coordinates; the name of a copy stays a
+        free variable.
         """
         source: dict[str, str] = {}
         for axis, terms, extent in zip(axes, self.coord_terms(), self.extents, strict=True):
@@ -343,7 +345,7 @@ def _digit(text: str, token: str, sizes: Mapping[str, int]) -> Digit:
         raise _bad(text, f"'{shown(token)}' is not a digit", "'name:size' with a small letter first")
     factors = _FACTOR.findall(expression)
     if not factors or "".join(op + word for op, word in factors) != expression or factors[0][0]:
-        raise _bad(text, f"'{shown(expression)}' is no size", "a number, a bound letter, or these with '*' and '/'")
+        raise _bad(text, f"'{shown(expression)}' is not a size", "a number, a bound letter, or these with '*' and '/'")
     size = 1
     for op, word in factors:
         factor = int(word) if word[0].isdigit() and len(word) < 10 else sizes.get(word, 0)
@@ -420,7 +422,7 @@ def _split(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, in
 
 
 def _extract(variable: str, term: Term, top: bool) -> str:
-    """The expression that takes a digit out of a variable."""
+    """Return the expression that takes a digit out of a variable."""
     shift = term.weight.bit_length() - 1
     if term.weight != 1 << shift or (not top and term.size & (term.size - 1)):
         inner = variable if term.weight == 1 else f"{variable} / {term.weight}"
@@ -430,6 +432,6 @@ def _extract(variable: str, term: Term, top: bool) -> str:
 
 
 def _sum(terms: Any) -> str:
-    """`8 * x + y`, heaviest first."""
+    """Return `8 * x + y`, heaviest first."""
     parts = [expression if weight == 1 else f"{weight} * {expression}" for weight, expression in terms]
     return " + ".join(parts) or "0"

@@ -28,13 +28,13 @@ _LABELS = {
 
 
 def shorten(text: str, most: int = 120) -> str:
-    """User text inside a message: one line, bounded."""
+    """Return user text for a message: one line, at most `most` characters."""
     line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def nearest(syntax: Syntax, rows: Sequence[Instruction], most: int = 5) -> list[Instruction]:
-    """The instructions most like a syntax: fewest parts differ, then closest spelling."""
+    """Return the instructions most like a syntax: fewest differing parts, then closest spelling."""
 
     def parts(candidate: Instruction) -> tuple[float, float]:
         other = candidate.syntax
@@ -65,7 +65,7 @@ def _same(part: str, one: Syntax, other: Syntax) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def apart(one: str, other: str) -> float:
-    """How far two shapes are from each other: the sum of the sizes' ratios, in octaves."""
+    """Return the distance between two shapes: the sum of the sizes' ratios, in octaves."""
     a, b = sizes_of(one), sizes_of(other)
     if not a or not b:
         return 9.0
@@ -82,7 +82,9 @@ def _text(part: str, syntax: Syntax) -> str:
 
 
 def _unfinished(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
-    """The refusal of a text that ends before its opcode does, as `wgmma`: how it may go on, an instruction each."""
+    """Return the error for a text that ends before its opcode does, such as `wgmma`: one instruction for each way to go
+    on.
+    """
     head = syntax.opcode.partition(".")[0]
     begun = [text for text in opcodes if f"{text}.".startswith(f"{syntax.opcode}.")]
     whole = begun or [text for text in opcodes if text.partition(".")[0] == head]
@@ -100,7 +102,7 @@ def _unfinished(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcode
 
 
 def _in_spaces(near: Iterable[Instruction], given: Sequence[str]) -> list[Instruction]:
-    """Instructions in the state space that is given, where they have it."""
+    """Return the instructions in the given state space, where they have it."""
     return [next((i.in_space(space) for space in given if space in i.family.spaces), i) for i in near]
 
 
@@ -154,9 +156,7 @@ def _explain_space(space: str, legal: Sequence[str]) -> Iterator[str]:
 
 
 def _size_said(given: str, allowed: list[str]) -> str:
-    """What is wrong with a shape of which one size is wrong: the size, and what it may be beside the others; "" where
-    more than one is.
-    """
+    """Say which size of a shape is wrong, and what it may be beside the others; "" where more than one is wrong."""
     sizes, legal = sizes_of(given), [sizes_of(shape) for shape in allowed]
     for dim, size in sizes.items():
         fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})
@@ -166,7 +166,7 @@ def _size_said(given: str, allowed: list[str]) -> str:
 
 
 def _sizes(values: list[int]) -> str:
-    """Ascending sizes in words: all of them, or the step between them where they are many.
+    """Return ascending sizes in words: all of them, or their common step where they are many.
 
     >>> _sizes([8, 16]), _sizes([8, 16, 24, 32, 40, 48])
     ('8 or 16', 'multiples of 8 from 8 to 48')

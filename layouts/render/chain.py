@@ -16,7 +16,8 @@ from lanescope.shared.swizzle import Swizzle
 
 
 def code(found: Chain) -> str:
-    """The instruction's wrapper, the storage's swizzle and the loop: it gives every lane the addresses of `found`.
+    """Return the instruction's wrapper, the storage's swizzle and the loop that gives every lane the addresses of
+    `found`.
 
     Executed lane by lane on the host by the tests, and on the device by `lanescope gpu verify`.
     """
@@ -71,13 +72,14 @@ def _calls(found: Chain, at: str) -> list[str]:
 
 
 def _swizzle(xor: Swizzle, name: str) -> str:
-    """A function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
+    """Return a function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
     return f"__device__ inline unsigned {name}(unsigned x) {{ return {swizzled(xor, 'x')}; }}" if xor.bits else ""
 
 
 def _offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
-    """(declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly: a sum of bit fields, else a
-    table.
+    """Return (declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly.
+
+    A sum of bit fields where there is one, else a table.
     """
     first, used = affine(offsets[:, 0]), offsets[0, 0] >= 0
     steps = (offsets - offsets[:, :1])[..., used]

@@ -27,7 +27,9 @@ MOST_LABELS = 20000
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a diagram looks. title: None for the instruction's own, "" for none; legend and caption below; lang one of
+    """How a diagram looks.
+
+    title: None for the instruction's own, "" for none; legend and caption: whether they stand below; lang: one of
     WORDS.
     """
 
@@ -87,7 +89,7 @@ def _caption_lines(words: Sequence[str], top: float, fill: str) -> Iterator[str]
 
 
 def _legend_rows(figure: Figure, style: Style) -> list[tuple[str, int]]:
-    """(name, how many categories) of every colouring the figure's panels use."""
+    """Return (name, how many categories) of every colouring the figure's panels use."""
     rows: dict[str, int] = {}
     for panel in figure.panels:
         if panel.grid and panel.category is None:
@@ -119,7 +121,7 @@ def _legend(figure: Figure, style: Style, top: float, ink: str) -> tuple[list[st
 
 
 def caption(figure: Figure, lang: str = "en") -> list[str]:
-    """Each operand's pattern and the formulas of its row and column, in PTX's words."""
+    """Return each operand's pattern and the formulas of its row and column, in PTX's words."""
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
     lines: list[str] = []

@@ -115,7 +115,7 @@ def _labels(panel: Panel, label: str, visible: Mask, rows: Range, cols: Range) -
 
 
 def _ticks(rows: Range, cols: Range) -> list[str]:
-    """Numbers beside the rows and above the columns, as many as there is room for."""
+    """Return numbers beside the rows and above the columns, as many as there is room for."""
     out = ['<g class="ticks">']
     for (first, last), most, across in ((rows, _MOST_TICKS[0], False), (cols, _MOST_TICKS[1], True)):
         span = last - first

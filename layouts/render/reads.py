@@ -51,14 +51,14 @@ class Cells:
         return int(self.read.shape[1])
 
     def name(self, line: int, chunk: int) -> str:
-        """The elements of a cell, as A[row, k…]."""
+        """Return the elements of a cell as A[row, k…]."""
         at = chunk * self.seen.per
         row, k = (str(line), f"{at}…") if self.seen.major == "K" else (f"{at}…", str(line))
         return f"{self.operand}[{row},{k}]"
 
 
 def cells(read: Addresses, expected: Addresses | None, seen: View, operand: str) -> Cells:
-    """The chunks of an operand from its element maps [row][k]."""
+    """Return the chunks of an operand from its element maps [row][k]."""
 
     def turn(made: Addresses) -> Addresses:
         return made if seen.major == "K" else made.T
@@ -72,7 +72,9 @@ def cells(read: Addresses, expected: Addresses | None, seen: View, operand: str)
 
 
 def states(made: Cells) -> tuple[int, Chunks]:
-    """(first chunk, state of every chunk [line][8]): from the 128-byte row of the first that is read or stored."""
+    """Return (first chunk, state of every chunk [line][8]), from the 128-byte row of the first one that is read or
+    stored.
+    """
     read = np.unique(made.read >> 4)
     stored = read if made.stored is None else np.unique(made.stored >> 4)
     low = min(int(read[0]), int(stored[0])) // 8 * 8
@@ -96,7 +98,7 @@ def states(made: Cells) -> tuple[int, Chunks]:
 
 
 def operand_svg(made: Cells, title: str) -> str:
-    """The operand: ✗ or ✓ in every cell, and the chunk it is read from."""
+    """Draw the operand: ✗ or ✓ in every cell, and the chunk it is read from."""
     wide = max(int(520 / made.across), 74)
     width, height = _LEFT + wide * made.across + 1, 22 + _TALL * made.lines + 1
     judged = made.stored is not None
@@ -118,7 +120,7 @@ def operand_svg(made: Cells, title: str) -> str:
 
 
 def memory_svg(made: Cells, title: str) -> str:
-    """Shared memory, 128 bytes a row: the state of every chunk; a right or plain one names its element."""
+    """Draw shared memory, 128 bytes a row: the state of every chunk; a right or plain one names its element."""
     low, state = states(made)
     lines = len(state)
     width, height = _LEFT + 8 * _CELL + 1, 22 + lines * _TALL + 1
@@ -229,7 +231,7 @@ def _memory_panel(made: Cells, lines: slice, after: float) -> Panel:
 
 
 def _held(made: Cells) -> dict[int, str]:
-    """The first element of every chunk of memory that holds some of the operand."""
+    """Return the first element of every chunk of memory that holds some of the operand."""
     held = made.read if made.stored is None else made.stored
     names: dict[int, str] = {}
     for line in range(made.lines):
@@ -241,7 +243,7 @@ def _held(made: Cells) -> dict[int, str]:
 
 
 def hatch_defs() -> str:
-    """The two hatches of memory's states and both together, in the page's status colours."""
+    """Return the two hatches of memory's states and both together, in the page's status colours."""
     one = '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--bad)" stroke-width="1.5"/>'
     two = '<path d="M0 0L6 6M-1 5L1 7M5 -1L7 1" stroke="var(--accent)" stroke-width="1.2"/>'
     patterns = "".join(
@@ -253,7 +255,7 @@ def hatch_defs() -> str:
 
 
 def legend(made: Cells) -> list[tuple[str, str]]:
-    """(class, words) of the states that memory's picture shows."""
+    """Return (class, words) of the states that memory's picture shows."""
     present = set(states(made)[1].ravel().tolist())
     return [said for code, said in STATES.items() if code in present]
 

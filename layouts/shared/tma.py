@@ -26,7 +26,7 @@ Broken = tuple[str, str]  # code and sentence of a rule that a tensor map breaks
 
 
 def pitch_bytes(inner_bytes: int, swizzle: str) -> int:
-    """From one row of a box to the next: the inner box; with a swizzle its width, also where the inner box is narrower.
+    """Return the bytes from one row of a box to the next: the inner box, or with a swizzle its width if that is larger.
 
     >>> pitch_bytes(64, "none"), pitch_bytes(64, "128B")
     (64, 128)
@@ -42,8 +42,9 @@ def storage(
     base: int | None = None,
     inner: str | None = None,
 ) -> dict[str, Any]:
-    """What a box leaves in shared memory, a storage of the contract; box innermost first, strides (bytes) without the
-    innermost.
+    """Return what a box leaves in shared memory, as a storage of the contract.
+
+    box: innermost first; strides: bytes, without the innermost.
 
     Rows in the order of the box's outer dimensions, one `pitch_bytes` after the other. Where the third dimension goes
     on along the innermost (its stride is the inner box), the box is panels side by side: kind "atoms".
@@ -65,7 +66,7 @@ def storage(
 def panels(
     width: int, lines: int, swizzle: str | None, base: int | None = None, inner: str | None = None
 ) -> dict[str, Any]:
-    """Panels of `lines` rows, `width` bytes wide, one after the other: a storage of kind "atoms"."""
+    """Return panels of `lines` rows, `width` bytes wide, one after the other: a storage of kind "atoms"."""
     pitch = pitch_bytes(width, swizzle or "none")
     return {
         "kind": "atoms",
@@ -148,10 +149,10 @@ def _wrong_strides(dims: Sequence[int | None], strides: Sequence[int | None]) ->
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """`count` equal boxes, one after the other in shared memory, as the tile's atoms are laid.
+    """`count` equal boxes, one after the other in shared memory, in the order of the tile's atoms.
 
     inner: the contiguous dimension, "K" or "MN". wide, tall: elements of a box along it and across it (b1: eight a
-    byte, so bytes). note: what a reader has to know beside these numbers, or "".
+    byte, so bytes). note: what a reader must know beside these numbers, or "".
     """
 
     inner: str
@@ -162,7 +163,10 @@ class Boxes:
 
 
 def boxes(tile: Tile) -> Boxes:
-    """The inner box is one atom wide; one box a column of atoms, more where a column is taller than a box may be."""
+    """Return the boxes that write a tile: the inner box is one atom wide, one box per column of atoms.
+
+    A column that is taller than a box may be takes several.
+    """
     inner = 1 if tile.major == "K" else 0
     wide, lines, columns = tile.atom[inner], (tile.mn, tile.k)[1 - inner], tile.atoms[inner]
     notes = []
@@ -176,5 +180,5 @@ def boxes(tile: Tile) -> Boxes:
         tall = 8
     if tile.element_bits < 8:
         wide = wide * tile.element_bits // 8
-        notes.append("TMA has no 1-bit type: the box is one of bytes.")
+        notes.append("TMA has no 1-bit type: the box counts bytes.")
     return Boxes(tile.major, wide, tall, columns * (lines // tall), " ".join(notes))

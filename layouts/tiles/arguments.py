@@ -13,7 +13,7 @@ from lanescope.reading import shown
 
 
 def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
-    """AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
+    """Return AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
     if isinstance(given, CuteLayout):
         read = given
     else:
@@ -21,7 +21,7 @@ def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
     if read.swizzle or read.offset or read.rank not in (2, 3) or isinstance(read.shape, int):
         raise LayoutError(
             "bad_atom_layout",
-            f"atom_layout is '{shown(str(read), 80)}': it has not the three modes M, N and K.",
+            f"atom_layout is '{shown(str(read), 80)}': it does not have the three modes M, N and K.",
             "e.g. (2,2,1) or (2,2,1):(2,1,0).",
             "atom_layout",
         )
@@ -59,13 +59,15 @@ def _three_tilers(read: Tiler) -> tuple[Tiler, ...]:
 
 
 def least_size(tiler: Tiler) -> int:
-    """The least size that a permutation of one dimension maps onto itself: with the gaps that its complement fills."""
+    """Return the smallest size that a permutation of one dimension maps onto itself, with the gaps that its complement
+    fills.
+    """
     if isinstance(tiler, int):
         return tiler
     if isinstance(tiler, tuple):
         raise LayoutError(
             "bad_permutation",
-            f"'{algebra.spelled_tiler(tiler)}' is no permutation of one dimension.",
+            f"'{algebra.spelled_tiler(tiler)}' is not a permutation of one dimension.",
             "A size or a layout.",
             "permutation",
         )

@@ -20,8 +20,9 @@ DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """One distinct map of an operand. shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of
-    thread 0's, in order.
+    """One distinct map of an operand.
+
+    shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of thread 0's values, in order.
     """
 
     family: str
@@ -36,8 +37,10 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """An operand that a layout is. registers: of the layout, in the order of the fragment's values; times: how many
-    fragments of it one warp (of wgmma, one warpgroup) holds; ptx: the instructions.
+    """An operand that a layout already is.
+
+    registers: of the layout, in the order of the fragment's values; times: how many fragments of it one warp (of wgmma,
+    one warpgroup) holds; ptx: the instructions.
     """
 
     fragment: Fragment
@@ -87,8 +90,9 @@ def _fragment(one: Instruction, letter: str) -> Fragment | None:
 
 
 def fed(made: Linear, element_bits: int | None = None) -> list[Fed]:
-    """Return the operands that a layout of two or more axes is, over its last two; those of one element width where it
-    is given. Larger fragments come first.
+    """Return the operands that a layout of two or more axes already is, over its last two; larger fragments come first.
+
+    element_bits: only those of this width.
     """
     if made.rank < 2 or any(any(b[:-2]) for b in made.bases["lane"]):
         return []
@@ -119,7 +123,9 @@ def _registers_at(made: Linear) -> dict[Basis, int]:
 
 
 def _times(one: Fragment, at: Mapping[Basis, int]) -> int:
-    """How many whole fragments the registers hold: origins, in steps of the fragment's size, with all its values."""
+    """Return how many whole fragments the registers hold: origins, in steps of the fragment's size, with all its
+    values.
+    """
     rows = sorted({row // one.size[0] * one.size[0] for row, _ in at})
     cols = sorted({col // one.size[1] * one.size[1] for _, col in at})
     return sum(all((row + r, col + c) in at for r, c in one.values) for row, col in product(rows, cols))

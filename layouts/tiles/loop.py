@@ -30,8 +30,9 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """The first element that does not arrive: `value` of `thread` should be (row, k); `reads` is what it gets, None for
-    bytes that nothing was stored to.
+    """The first element that does not arrive.
+
+    `value` of `thread` should be (row, k); `reads` is what it gets, None for bytes that nothing was stored to.
     """
 
     thread: int
@@ -43,7 +44,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one warp loads for one K iteration: accesses, their wavefronts and the least, elements that are wrong."""
+    """What one warp loads for one K iteration: accesses, their wavefronts and the fewest possible, wrong elements."""
 
     warp: int
     step: int
@@ -56,8 +57,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Feed:
-    """One operand's way: its store (None where a test of the load alone is asked), its load (None where a descriptor
-    reads shared memory), the steps of every warp, and the swizzle that frees store and load.
+    """How one operand reaches the MMA.
+
+    Its store (None where only the load is tested), its load (None where a descriptor reads shared memory), the steps of
+    every warp, and the swizzle that frees store and load.
 
     uncovered: elements of the tile that the store does not write. overlaps: that lie where another one lies. fault: why
     the load is not executed at all, "" where it is.
@@ -194,7 +197,9 @@ def _stored(
 
 
 def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storage) -> Solution | None:
-    """The smallest swizzle that frees store and load together; None where both are free or the storage has one."""
+    """Return the smallest swizzle that frees store and load together; None where both are free or the storage has
+    one.
+    """
     uses = []
     for side in sides:
         if side is None:
@@ -214,7 +219,7 @@ def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storag
 
 
 def _run(side: SharedSide, count: int, each: int) -> bool:
-    """Whether `count` values of every thread lie in one access of `each` bytes."""
+    """Return whether `count` values of every thread lie in one access of `each` bytes."""
     grouped = side.address.reshape(side.address.shape[0], -1, count)
     return bool((grouped[:, :, -1] - grouped[:, :, 0] < each).all() and count > 1)
 
@@ -222,7 +227,7 @@ def _run(side: SharedSide, count: int, each: int) -> bool:
 def _loaded(
     op: TileOperand, loads: TiledCopy, where: Storage, address: Longs, size: tuple[int, int]
 ) -> tuple[tuple[Step, ...], str, Longs, str]:
-    """(the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
+    """Return (the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
     atom, side = loads.atom, loads.source
     width, whole = op.element_bits // 8, atom.bits // 8
     at = np.asarray(where.address(side.rows.astype(np.int64), side.cols.astype(np.int64)), dtype=np.int64)
@@ -231,7 +236,7 @@ def _loaded(
     if misplaced.any():
         thread, access = (int(n) for n in np.argwhere(misplaced)[0])
         fault = (
-            f"Thread {thread} reads {whole} bytes at byte {int(first[thread, access])}, which is no multiple of"
+            f"Thread {thread} reads {whole} bytes at byte {int(first[thread, access])}, which is not a multiple of"
             f" {whole}: the access faults."
         )
     fetched = (first[:, :, None] + width * np.arange(side.access)).reshape(at.shape)
@@ -272,7 +277,7 @@ def _loaded(
 
 
 def _received(loads: TiledCopy, found: Longs) -> Longs:
-    """[thread][value] of the destination: the element that arrives, from what every source value reads."""
+    """Return [thread][value] of the destination: the element that arrives, from what every source value reads."""
     bits = loads.element_bits
     source, destination = (algebra.upcast(one, bits) for one in (loads.atom.source, loads.atom.destination))
     lanes, held = source.modes[0].size, destination.modes[0].size
@@ -289,7 +294,7 @@ def _received(loads: TiledCopy, found: Longs) -> Longs:
 
 
 def _k_steps(op: TileOperand) -> Longs:
-    """[k]: the K iteration that needs it."""
+    """Return [k]: the K iteration that needs it."""
     step = op.modes[0] * op.modes[1]
     k = op.cols if op.name == "a" else op.rows
     out = np.zeros(int(k.max()) + 1, dtype=np.int64)

@@ -29,7 +29,7 @@ SIDES = ("source", "destination")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedSide(Paid):
-    """The side of a TiledCopy that shared memory is on.
+    """The side of a TiledCopy in shared memory.
 
     address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
     accesses: how many of what a warp issues for the tile, worst first; solution: the smallest swizzle that frees all
@@ -47,7 +47,7 @@ class SharedSide(Paid):
 
 
 def default_side(copy: TiledCopy) -> str:
-    """Shared memory is the source of ldmatrix and the destination of all others, unless they are told."""
+    """Return the side in shared memory: the source of ldmatrix, by default the destination of all others."""
     return "source" if copy.atom.loads else "destination"
 
 
@@ -115,7 +115,10 @@ def _matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
 
 
 def uses(name: str, address: Longs) -> list[tuple[Use, int]]:
-    """Every different access of a warp, and how often: addresses that differ by whole 128 bytes cost the same."""
+    """Return every different access of a warp, and how often it occurs.
+
+    Addresses that differ by a multiple of 128 bytes cost the same.
+    """
     kind = banks.access(name)
     seen: dict[tuple[int | None, ...], int] = {}
     for first in range(0, address.shape[0], LANES):
@@ -126,7 +129,9 @@ def uses(name: str, address: Longs) -> list[tuple[Use, int]]:
 
 
 def cost(name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int, int]]) -> tuple[int, int]:
-    """(wavefronts, the least) of one access of a warp at these addresses; `known` keeps what was counted before."""
+    """Return (wavefronts, the fewest possible) of one access of a warp at these addresses; `known` caches the
+    results.
+    """
     kind = banks.access(name)
     key = _key(column.tolist(), kind.lanes)
     if key not in known:
@@ -136,14 +141,14 @@ def cost(name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int
 
 
 def _key(column: list[int], lanes: int) -> tuple[int | None, ...]:
-    """Addresses from the 128 bytes on in which the lowest lies; lanes that are missing are inactive."""
+    """Return addresses relative to the 128 bytes that contain the lowest; missing lanes are inactive."""
     base = min(column) // 128 * 128
     held = tuple(at - base for at in column[:lanes])
     return (*held, *[None] * (lanes - len(held)))
 
 
 def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
-    """(bits that each access can move at once, why no more): values that lie next to one another, aligned.
+    """Return (bits that each access can move at once, why no more): values that are contiguous and aligned.
 
     address: int64 [threads, values] bytes; access: values of one access of the atom.
     """
@@ -178,7 +183,7 @@ def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Sectors:
-    """What a warp's accesses to global memory touch: sectors of 32 bytes, and the least that hold as many bytes."""
+    """The sectors of 32 bytes that a warp's accesses to global memory touch, and the fewest that hold as many bytes."""
 
     sectors: int
     ideal: int
@@ -187,10 +192,10 @@ class Sectors:
 
 
 def global_side(copy: TiledCopy, layout: CuteLayout, side: str = "") -> Sectors:
-    """Coalescing of one side over a global layout (row, column) → element, its base aligned to 256 bytes."""
+    """Return the coalescing of one side over a global layout (row, column) → element, its base aligned to 256 bytes."""
     side = side or next(other for other in SIDES if other != default_side(copy))
     if layout.rank != 2 or isinstance(layout.shape, int):
-        raise LayoutError("bad_layout", f"'{layout}' has not two modes.", "e.g. (128,4096):(4096,1).", "global")
+        raise LayoutError("bad_layout", f"'{layout}' does not have two modes.", "e.g. (128,4096):(4096,1).", "global")
     for mode, want in zip(layout.modes, copy.tile, strict=True):
         if mode.size < want:
             raise LayoutError(

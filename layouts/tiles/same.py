@@ -26,7 +26,7 @@ PLAIN = Swizzle(0, 4, 3)
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """layout: None where CuTe has none, and why. maps: what it maps to what."""
+    """The layout as CuTe has it, None where CuTe has none, and why. maps: what it maps to what."""
 
     layout: CuteLayout | None
     maps: str
@@ -34,8 +34,10 @@ class Same:
 
 
 def as_cute(made: TritonLayout) -> Same:
-    """A layout of threads as (thread, value) → element, the first axis fastest; of shared memory as coordinates →
-    offset in elements.
+    """Return a layout of threads as (thread, value) → element, first axis fastest; of shared memory as coordinates →
+    offset.
+
+    Offsets are in elements.
     """
     if made.tensor_memory:
         told = f"{shared_bit(made.linear)} Triton XORs them; CuTe adds strides."
@@ -55,12 +57,12 @@ def as_cute(made: TritonLayout) -> Same:
 
 
 def spelled_tile(shape: tuple[int, ...]) -> str:
-    """Sizes as CuTe writes a tile: (64,32)."""
+    """Return sizes as CuTe writes a tile: (64,32)."""
     return f"({','.join(map(str, shape))})"
 
 
 def shared_bit(made: Linear) -> str:
-    """Two bases that move the same bit of a coordinate, as a sentence; "" where there are none."""
+    """Say which two bases move the same bit of a coordinate; "" where there are none."""
     seen: dict[tuple[int, int], str] = {}
     for name, bases in made.bases.items():
         for number, basis in enumerate(bases):
@@ -131,7 +133,7 @@ def _added(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:
 
 
 def _merged(shape: tuple[int, ...], units: list[tuple[int, int]]) -> tuple[object, object]:
-    """Shape and stride with a mode an axis, digits that continue one another as one."""
+    """Return shape and stride with one mode per axis; digits that continue one another become one."""
     shapes, strides = [], []
     for axis in range(len(shape)):
         digits: list[list[int]] = []

@@ -23,7 +23,7 @@ def _along(name: str, count: int, axis: int) -> Linear:
 
 
 def _part(read: Read, shape: tuple[int, ...]) -> tuple[Linear, tuple[int, int]]:
-    """(the layout of the cluster's blocks, rows and columns of one block)."""
+    """Return (the layout of the cluster's blocks, rows and columns of one block)."""
     if len(shape) != 2:
         raise bad(f"{read.kind} lays out matrices; the shape has {len(shape)} sizes.", "Give two sizes.", "shape")
     cluster = read.cga(2)
@@ -47,7 +47,7 @@ def _matrix(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
             if least * wide == 1:
                 raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
             tile = _last_columns_as_lanes(tile)
-    else:  # 16 lanes of each warp; the other 16 hold what the block has more
+    else:  # 16 lanes of each warp; the other 16 hold the rest of the block
         tile = tile * _along("row", 16, 0) * across
         more = (64, 0) if rows > 64 else (0, least) if cols > least else (0, 0)
         sizes = 64 * (2 if more[0] else 1), least * (2 if more[1] else 1)
@@ -87,7 +87,7 @@ def _check_block(read: Read, tile: Linear, block: tuple[int, int]) -> None:
 
 
 def _columns(read: Read, element_bits: int) -> int:
-    """colStride: how many columns of elements the next one is away; older Triton said unpacked."""
+    """Return colStride: the distance of neighbouring columns of elements; older Triton has unpacked instead."""
     if "colStride" not in read.params and isinstance(unpacked := read.params.get("unpacked"), bool):
         return max(1, COLUMN_BITS // element_bits) if unpacked else 1
     found = read.number("colStride", 1, 4)
@@ -99,7 +99,9 @@ def _columns(read: Read, element_bits: int) -> int:
 
 
 def _scales(read: Read, shape: tuple[int, ...], _: int) -> Linear:
-    """32 lanes, repeated in each warp; four scale factors of K in a 32-bit column (PTX: scale factor layouts)."""
+    """Return 32 lanes, repeated in each warp; four scale factors of K in a 32-bit column (PTX: scale factor
+    layouts).
+    """
     cluster, (rows, cols) = _part(read, shape)
     words = read.params.get("blockRepOrder", "mnThenK")
     if words not in ("mnThenK", "kThenMn"):
@@ -115,13 +117,13 @@ def _scales(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 
 
 def held(made: Linear) -> NDArray[np.bool_]:
-    """[lane][column of elements]: whether the place holds an element. Zeros in lanes 32 and 64 are copies."""
+    """Return [lane][column of elements]: whether the place holds an element. Zeros in lanes 32 and 64 are copies."""
     lane = made.bases["row"]
     return _full((*lane[:5], *[(1, 0)] * (len(lane) - 5)))[:, None] & _full(made.bases["col"])
 
 
 def _full(bases: Sequence[Basis]) -> NDArray[np.bool_]:
-    """[index]: whether no bit of it has a basis of zeros."""
+    """Return [index]: whether none of its set bits has a basis of zeros."""
     out = np.ones(1, dtype=np.bool_)
     for basis in bases:
         out = np.concatenate([out, out & any(basis)])

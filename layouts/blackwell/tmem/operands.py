@@ -92,7 +92,7 @@ class Mma:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """What of it may lie in tensor memory."""
+        """The operands that may lie in tensor memory."""
         return (
             "d",
             "a",
@@ -103,7 +103,10 @@ class Mma:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """One operand in tensor memory. bits: of a unit; maps: of CUTLASS that equal the pattern, 0: inferred."""
+    """One operand in tensor memory.
+
+    bits: per unit; maps: the number of CUTLASS's maps that equal the pattern, 0: inferred.
+    """
 
     operand: str
     letter: str
@@ -120,7 +123,7 @@ class Layout:
 
     @property
     def evidence(self) -> str:
-        """What stands behind it, in a line."""
+        """What proves this map, in one line."""
         agrees = f"agrees with CUTLASS ({self.maps} maps)" if self.maps else f"{INFERRED}: no map of CUTLASS shows it"
         return f"documented; {agrees}; not executed on hardware"
 
@@ -130,12 +133,12 @@ class Layout:
         return dict(zip(self.axes, self.pattern.evaluate(), strict=True))
 
     def owners(self, row: int, col: int, half: int = 0) -> list[tuple[int, int]]:
-        """Every (lane, unit) that holds an element."""
+        """Return every (lane, unit) that holds an element."""
         return self.pattern.owners(row, col, *((half,) if len(self.axes) == 3 else ()))
 
 
 def layout(mma: Mma, operand: str) -> Layout:
-    """Where an operand of an MMA lies; LayoutError for one that is not in tensor memory, and for what is open."""
+    """Return where an operand of an MMA lies; LayoutError for one outside tensor memory, and for what is open."""
     if operand not in OPERANDS:
         raise LayoutError("bad_operand", f"No operand '{operand}'.", f"Allowed: {', '.join(OPERANDS)}.", "operand")
     if operand not in mma.operands:
@@ -194,10 +197,12 @@ def _scales(mma: Mma, operand: str) -> Layout:
 
 
 def columns_of(operand: Operand) -> int:
-    """32-bit columns that an operand spans: those it lies in, or those its registers are loaded from or stored to."""
+    """Return the 32-bit columns of an operand: those it lies in, or those its registers are loaded from or stored
+    to.
+    """
     return operand.extents.get("column", operand.registers)
 
 
 def form_called(form: str) -> str:
-    """How a form is written: `.cta_group::2`, `.ws`."""
+    """Return how a form is written: `.cta_group::2`, `.ws`."""
     return CALLED[form]

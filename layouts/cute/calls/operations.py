@@ -1,4 +1,4 @@
-"""CuTe's operations as a table: the arguments of each, what computes it and what says it; and one of them called."""
+"""CuTe's operations as a table: the arguments of each, the function that computes it and the one that describes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operation: how many arguments it takes, its first and second by kind, what computes it, what says it."""
+    """An operation: how many arguments it takes, the function that computes it, and the one that describes it in a
+    sentence.
+    """
 
     least: int
     most: int
@@ -142,7 +144,7 @@ PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_ve
 
 
 def called(op: str, given: Sequence[Value]) -> Step:
-    """One operation on values; a refusal is a step with its error."""
+    """Run one operation on values; a refusal is a step with its error."""
     row = OPS[op]
     text = f"{op}({', '.join(map(written, given))})"
     try:
@@ -196,7 +198,7 @@ def is_shape(value: Value) -> bool:
 
 
 def _is_order(value: Value) -> bool:
-    """Whether a value ranks modes: the least number is first, from 0 or from 1."""
+    """Return whether a value ranks modes: the lowest number is first, from 0 or from 1."""
     return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
 
 

@@ -102,7 +102,7 @@ class _Calls(Reader):
         return bool(re.fullmatch(r"[A-Za-z]\w*", name)) and name not in OPS and not name.startswith(MADE)
 
     def swizzles(self, name: str) -> bool:
-        """composition(Swizzle<…>{}, …) makes a ComposedLayout: the reader of layouts knows it."""
+        """Return whether a call is composition(Swizzle<…>{}, …), a ComposedLayout that the reader of layouts parses."""
         ahead = self.tokens[self.at + 1 : self.at + 2]
         return (
             name == "composition"
@@ -122,7 +122,7 @@ class _Calls(Reader):
         return self.sliced(found) if isinstance(found, CuteLayout) else super().applied(found)
 
     def sliced(self, found: Value) -> Value:
-        """What brackets behind a layout mean: an index, or a slice where an underscore stands in them."""
+        """Apply brackets after a layout: an index, or a slice where they contain an underscore."""
         while self.next == "(" and isinstance(found, CuteLayout):
             self.take("(")
             given = [value for _, value in self.items(")")]
@@ -135,7 +135,7 @@ class _Calls(Reader):
         try:
             if not isinstance(one, CuteLayout) or not _is_coordinate(coord):
                 raise LayoutError(
-                    "bad_cute", f"{shown(text, 80)} is no slice.", "layout(coordinate): A(2,_).", "expression"
+                    "bad_cute", f"{shown(text, 80)} is not a slice.", "layout(coordinate): A(2,_).", "expression"
                 )
             step = _sliced(text, one, coord)
         except LayoutError as error:
@@ -231,7 +231,7 @@ def _bad(why: str, hint: str = HINT, code: str = "bad_cute") -> LayoutError:
 
 
 def _statements(text: str) -> list[str]:
-    """Cut at `;` and at the ends of lines outside all brackets; comments of C++ and Python go."""
+    """Cut at `;` and at line ends outside all brackets; drop comments of C++ and Python."""
     text = re.sub(r"//[^\n]*|#[^\n]*", "", text)
     out, start, deep = [], 0, 0
     for at, mark in enumerate(text):

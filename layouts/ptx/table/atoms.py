@@ -19,7 +19,7 @@ _PREFIXES = {
 
 
 def atom(instruction: Instruction) -> str:
-    """The atom's name as CUTLASS spells it, "" where it has none."""
+    """Return the atom's name as CUTLASS spells it, "" where it has none."""
     spell = _SPELLED.get(instruction.family.opcode)
     return spell(instruction, set(instruction.modifiers)) if spell else ""
 
