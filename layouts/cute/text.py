@@ -220,13 +220,13 @@ class Reader:
             raise self.bad(
                 f"has the name '{shown(token)}': its value is not in the text", "Write the number in its place."
             )
-        values, words = self.arguments()
+        values, words = self.parse_arguments()
         make = _MAKERS.get(name)
         if make is None:
-            raise self.unknown(name)
+            raise self.refuse_name(name)
         return make(self, name, values, words)
 
-    def arguments(self) -> tuple[list[Value], dict[str, Value]]:
+    def parse_arguments(self) -> tuple[list[Value], dict[str, Value]]:
         """Parse the values, and those given by name, between the brackets of a name: `<…>`, `(…)` or `<…>(…)`."""
         given: list[tuple[str, Value]] = []
         opened = ""
@@ -235,27 +235,27 @@ class Reader:
             given += self.items(_CLOSE[opened])
         return [v for word, v in given if not word], {word: v for word, v in given if word}
 
-    def unknown(self, name: str) -> LayoutError:
+    def refuse_name(self, name: str) -> LayoutError:
         return self.bad(f"has '{shown(name)}', which is not a CuTe layout, shape or swizzle")
 
-    def number_made(self, name: str, values: list[Value], words: dict[str, Value]) -> int:
+    def make_number(self, name: str, values: list[Value], words: dict[str, Value]) -> int:
         """Return the number of `Int<8>`."""
         numbers = [v for v in values if isinstance(v, int)]
         if len(numbers) != 1:
             raise self.bad(f"has '{name}' without a number")
         return numbers[0]
 
-    def tuple_made(self, name: str, values: list[Value], words: dict[str, Value]) -> tuple[Value, ...]:
+    def make_tuple(self, name: str, values: list[Value], words: dict[str, Value]) -> tuple[Value, ...]:
         """Return the tuple of `Shape<_4,_8>` and of `make_shape(4, 8)`."""
         return tuple(values)
 
-    def swizzle_made(self, name: str, values: list[Value], words: dict[str, Value]) -> Swizzle:
+    def make_swizzle(self, name: str, values: list[Value], words: dict[str, Value]) -> Swizzle:
         """Return the swizzle of `make_swizzle(3, 4, 3)`."""
         if len(values) != 3:
-            raise self.unknown(name)
+            raise self.refuse_name(name)
         return Swizzle(*(self.ints(v) for v in values))
 
-    def ordered_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+    def make_ordered_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
         """Return the layout of `make_ordered_layout(shape, order)`."""
         shape, order = (*values, *words.values())[:2] if len(values) + len(words) == 2 else (None, None)
         order = self.ints(order)
@@ -263,12 +263,12 @@ class Reader:
             raise self.bad("orders modes that are nested")
         return algebra.ordered(self.ints(shape), order)
 
-    def composed_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+    def make_composed_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
         """Return the layout of `make_composed_layout(inner, offset, outer)`."""
         parts = [words.get("inner"), words.get("offset", 0), words.get("outer")] if words else values
-        return self.composition_made("ComposedLayout", parts, {})
+        return self.make_composition("ComposedLayout", parts, {})
 
-    def composition_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+    def make_composition(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
         """Return the layout of `composition(…)` or `ComposedLayout<…>`, a swizzle in front or not."""
         if any(isinstance(v, Swizzle) for v in values):
             made = self.as_layout(values[-1])
@@ -277,9 +277,9 @@ class Reader:
             return made
         if name == "composition" and len(values) == 2:
             return algebra.composition(self.as_layout(values[0]), values[1])
-        return self.layout_made(name, values, words)
+        return self.make_layout(name, values, words)
 
-    def layout_made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+    def make_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
         """Return the layout of `make_layout(shape, stride)`, and that of several layouts side by side."""
         if len(values) > 1 and all(isinstance(v, CuteLayout) for v in values):
             return algebra.joined(*values)
@@ -411,11 +411,11 @@ def static(one: CuteLayout) -> str:
 
 
 _MAKERS: dict[str, Callable[[Reader, str, list[Value], dict[str, Value]], Value]] = {
-    **dict.fromkeys(_NUMBERS, Reader.number_made),
-    **dict.fromkeys(_TUPLES, Reader.tuple_made),
-    **dict.fromkeys(("Layout", "make_layout"), Reader.layout_made),
-    **dict.fromkeys(("ComposedLayout", "composition"), Reader.composition_made),
-    "make_ordered_layout": Reader.ordered_made,
-    "make_composed_layout": Reader.composed_made,
-    "make_swizzle": Reader.swizzle_made,
+    **dict.fromkeys(_NUMBERS, Reader.make_number),
+    **dict.fromkeys(_TUPLES, Reader.make_tuple),
+    **dict.fromkeys(("Layout", "make_layout"), Reader.make_layout),
+    **dict.fromkeys(("ComposedLayout", "composition"), Reader.make_composition),
+    "make_ordered_layout": Reader.make_ordered_layout,
+    "make_composed_layout": Reader.make_composed_layout,
+    "make_swizzle": Reader.make_swizzle,
 }

@@ -217,11 +217,11 @@ def literal(text: str) -> tuple[int, IntegerType] | None:
         value = int(digits[2:] if base in (2, 16) else digits, base)
     except ValueError:
         return None
-    kind = next((kind for kind in _literal_types(suffix, base) if value <= kind.most), None)
+    kind = next((kind for kind in _list_literal_types(suffix, base) if value <= kind.most), None)
     return None if kind is None else (value, kind)
 
 
-def _literal_types(suffix: str, base: int) -> Iterator[IntegerType]:
+def _list_literal_types(suffix: str, base: int) -> Iterator[IntegerType]:
     """Yield the types that a literal may have, in the order in which C++ tries them; the last as nvcc takes it."""
     least = {"l": LONG, "z": LONG, "ll": LLONG}.get(suffix.replace("u", ""), INT).rank
     most = LONG.rank if "z" in suffix else LLONG.rank
@@ -401,10 +401,10 @@ def binary(op: str, left: int, left_type: IntegerType, right: int, right_type: I
     kind = common(left_type, right_type)
     if not kind.bits:
         return _python(op, left, right)
-    return _arithmetic(op, kind.wrap(left), kind.wrap(right), kind)
+    return _compute(op, kind.wrap(left), kind.wrap(right), kind)
 
 
-def _arithmetic(op: str, a: int, b: int, kind: IntegerType) -> Outcome:
+def _compute(op: str, a: int, b: int, kind: IntegerType) -> Outcome:
     """Compute + - * / % & | ^ or a comparison of two values of one type."""
     if op in COMPARED:
         return Outcome(int(COMPARED[op](a, b)), BOOL)

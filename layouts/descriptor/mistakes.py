@@ -94,7 +94,7 @@ def _strides(case: Case) -> Iterator[Slip]:
     yield from _core_matrices_in_the_other_order(case)
 
 
-def _eight_lines(case: Case) -> str:
+def _name_lines(case: Case) -> str:
     """Return the lines of which SBO steps over eight."""
     return "rows of M or N" if case.seen.major == "K" or case.mode.chunks == 1 else "values of K"
 
@@ -103,7 +103,7 @@ def _sbo_zero(case: Case) -> Iterator[Slip]:
     """Yield an SBO that was left out, or lost in a shift."""
     sbo = case.wanted["sbo"]
     lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
-    says = f"SBO is 0{lost}. It is the distance between groups of 8 {_eight_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
+    says = f"SBO is 0{lost}. It is the distance between groups of 8 {_name_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
     if sbo:
         yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
 
@@ -116,7 +116,7 @@ def _sbo_row_pitch(case: Case) -> Iterator[Slip]:
         if pitch and pitch != sbo:
             says = (
                 f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
-                f" {_eight_lines(case)}: {bytes_text(sbo)}."
+                f" {_name_lines(case)}: {bytes_text(sbo)}."
             )
             yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
 

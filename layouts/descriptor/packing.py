@@ -249,14 +249,14 @@ def pointer(case: Case, right: int) -> bool:
     top = given >> 40 & 7 == 7 and ("sbo" not in case.read or right >> 40 & 7 != 7)
     if within and top and extra:
         return True
-    if _pointer_added((given - right) & WORD, top):
+    if _is_pointer_added((given - right) & WORD, top):
         return True
     # only LBO and SBO may be spoilt, and the bits between the fields are an address's
     between = case.stray
     return bool(between) and not between >> 44 and case.differ <= {"lbo", "sbo"} and bool(case.differ) and within
 
 
-def _pointer_added(added: int, top: bool) -> bool:
+def _is_pointer_added(added: int, top: bool) -> bool:
     """Return whether a sum's second term is the upper part of a generic address; top: whether bits 40 to 42 say so."""
     if not added or added & START.most or added >> 14 & 0x3F:
         return False

@@ -29,14 +29,14 @@ def unreadable(
     given: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: Judge
 ) -> list[Diagnosis]:
     """Explain why no descriptor of this major reads these data, and which storage the word reads."""
-    unreachable = _beyond_shared(expected) or _inside_chunk(seen, expected, mn, k) or _turned(given, seen, expected)
+    unreachable = _check_address_bits(expected) or _check_chunk(seen, expected, mn, k) or _turned(given, seen, expected)
     if unreachable:
         return [unreachable]
     worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode, given)]
     fits = next((world for world in worlds if reads_as(given, seen, world, mn, k)), None)
     if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
-    inside = _inside_atom(seen, stored, mn)
+    inside = _check_atom(seen, stored, mn)
     if inside:
         return [inside]
     out = [_why_not(seen, stored, expected)]
@@ -47,7 +47,7 @@ def unreadable(
     return [*out, *_of_the_word(given, seen, stored, mn, k, judge)]
 
 
-def _beyond_shared(expected: Addresses) -> Diagnosis | None:
+def _check_address_bits(expected: Addresses) -> Diagnosis | None:
     """Report a slice whose addresses have more bits than a descriptor's start."""
     last = int(expected.max())
     if not last >> 18:
@@ -58,7 +58,7 @@ def _beyond_shared(expected: Addresses) -> Diagnosis | None:
     return Diagnosis("not_canonical", says)
 
 
-def _inside_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
+def _check_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
     """Report a slice that begins inside a 16-byte chunk."""
     along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
     if not (at % seen.per and int(expected[0, 0]) % 16):
@@ -164,7 +164,7 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     return Diagnosis("row_major_not_core_matrix", says)
 
 
-def _inside_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
+def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
     """Report a slice that begins inside an MN-major atom and runs into the next."""
     atom = seen.per * stored.mode.chunks
     turned = seen.major == "MN" and stored.mode.chunks > 1 and stored.major(seen.major) == "MN"

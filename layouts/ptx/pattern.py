@@ -211,7 +211,7 @@ class Pattern:
         """
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
         groups: list[list[tuple[str, int, int]]] = []
-        for letter, flat in zip("tv", _thread_value_modes(text), strict=True):
+        for letter, flat in zip("tv", _read_modes(text), strict=True):
             modes = _split(flat, edges)
             groups.append([(f"{letter}{n}", size, step) for n, (size, step) in enumerate(modes) if size > 1])
         coords: list[list[str]] = [[] for _ in extents]
@@ -319,7 +319,7 @@ def _check_coordinates(text: str, used: list[str], known: Mapping[str, int]) -> 
         raise _bad(text, "a name stands twice on the right", "each name at most once")
 
 
-def _thread_value_modes(text: str) -> list[list[tuple[int, int]]]:
+def _read_modes(text: str) -> list[list[tuple[int, int]]]:
     """Return the flat (size, stride) modes of threads and of values of a CuTe TV layout."""
     shape, stride = parse_cute(text)
     if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):

@@ -127,12 +127,12 @@ def _explain_parts(syntax: Syntax, rows: Sequence[Instruction], near: Sequence[I
     together = missing if len(missing) > 1 else []
     for part in wrong:
         if part not in together:
-            yield _explain_part(part, _text(part, syntax), _allowed_texts(part, closest, rows))
+            yield _explain_part(part, _text(part, syntax), _list_allowed(part, closest, rows))
     if together:
         yield f"{reading.listed(together)} are missing"
 
 
-def _allowed_texts(part: str, closest: Syntax, rows: Sequence[Instruction]) -> list[str]:
+def _list_allowed(part: str, closest: Syntax, rows: Sequence[Instruction]) -> list[str]:
     """Return what a part may be where all other parts are those of the closest syntax."""
     others = [name for name in _PARTS if name != part]
     fitting = (i.syntax for i in rows if all(_same(name, closest, i.syntax) for name in others))

@@ -43,22 +43,22 @@ def loop(found: Chain) -> str:
         f"// tile: the shared address where it begins ({placed.base} was verified).",
         f"__device__ inline void {what}_{name}({'const ' if found.store else ''}unsigned (&r)[{operand.registers}],"
         " unsigned tile) {",
-        *_numbers_of_thread((*declared, offset)),
+        *_declare_thread_numbers((*declared, offset)),
         *(f"  {line}" for line in declared),
-        *_calls(found, at),
+        *_write_calls(found, at),
         "}",
     ]
     return "\n".join(body) + "\n"
 
 
-def _numbers_of_thread(used: Sequence[str]) -> Iterator[str]:
+def _declare_thread_numbers(used: Sequence[str]) -> Iterator[str]:
     """Yield the declarations of `lane` and `warp`, where the lines of code use them."""
     for name, value in (("lane", "threadIdx.x % 32"), ("warp", "threadIdx.x / 32 % 4")):
         if any(name in line for line in used):
             yield f"  const unsigned {name} = {value};"
 
 
-def _calls(found: Chain, at: str) -> list[str]:
+def _write_calls(found: Chain, at: str) -> list[str]:
     """Return the call of the instruction's wrapper at an address, in a loop where it takes more than one."""
     load, constant = found.load, "const " if found.store else ""
     part = "r"

@@ -33,32 +33,32 @@ def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Map
     free = [slot for slot in items if slot.kind == "immediate" and slot.name not in fixed]
     constants = [named for slot in free for named in slot.immediates]
     spelled = {name: [text] for name, text in fixed.items()} | _numbered([*written, *read, *free])
-    outputs = _all_bindings(written, accumulates)
-    inputs = [*_all_bindings(read, accumulates), *(f'"n"({name})' for name, _ in constants)]
+    outputs = _bind_all(written, accumulates)
+    inputs = [*_bind_all(read, accumulates), *(f'"n"({name})' for name, _ in constants)]
     clobber = ' : "memory"' if accumulates or any(s.kind == "address" for s in items) else ""
     return (
-        f"{_template(constants)}__device__ inline void {wrapper_name(instruction, a_from)}"
+        f"{_declare_template(constants)}__device__ inline void {wrapper_name(instruction, a_from)}"
         f"({', '.join(map(_parameter, (*written, *read)))}) {{\n"
-        f'  asm volatile("{_assembly(instruction, items, spelled)}\\n"\n'
+        f'  asm volatile("{_write_assembly(instruction, items, spelled)}\\n"\n'
         f"      : {', '.join(outputs)}\n"
         f"      : {', '.join(inputs)}{clobber});\n}}\n"
     )
 
 
-def _template(constants: Sequence[tuple[str, str]]) -> str:
+def _declare_template(constants: Sequence[tuple[str, str]]) -> str:
     """Return the line that declares immediates as template parameters with their defaults; "" without any."""
     parameters = ", ".join(f"int {name} = {value}" for name, value in constants)
     return f"template <{parameters}>\n" if parameters else ""
 
 
-def _assembly(instruction: Instruction, items: Sequence[Slot], spelled: Mapping[str, list[str]]) -> str:
+def _write_assembly(instruction: Instruction, items: Sequence[Slot], spelled: Mapping[str, list[str]]) -> str:
     """Return the asm text of the instruction; a predicate is set from a register before it."""
     body = f"{instruction.ptx} {', '.join(_spell(slot, spelled[slot.name]) for slot in items)};"
     predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
     return f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}" if predicate else body
 
 
-def _all_bindings(items: Sequence[Slot], accumulates: bool) -> list[str]:
+def _bind_all(items: Sequence[Slot], accumulates: bool) -> list[str]:
     return [binding for slot in items for binding in _bindings(slot, accumulates)]
 
 

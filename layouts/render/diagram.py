@@ -62,7 +62,7 @@ def diagram(figure: Figure, style: Style, title: str, description: str = "", ext
         width = max(width, wide)
     if style.caption:
         words = caption(moved, style.lang)
-        out += _caption_lines(words, y, muted)
+        out += _draw_caption(words, y, muted)
         y += _LINE * len(words)
         width = max([width, *(len(line) * 11 * _ADVANCE + 16 for line in words)])
     tall = y if style.legend or style.caption else moved.height
@@ -80,7 +80,7 @@ def diagram(figure: Figure, style: Style, title: str, description: str = "", ext
     )
 
 
-def _caption_lines(words: Sequence[str], top: float, fill: str) -> Iterator[str]:
+def _draw_caption(words: Sequence[str], top: float, fill: str) -> Iterator[str]:
     """Yield the lines of a caption; two spaces in front of a line indent it."""
     for n, line in enumerate(words):
         indent = 8 + 6 * (len(line) - len(line.lstrip()))

@@ -49,24 +49,24 @@ def matrix(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cells" width="100%" height="100%" overflow="visible"'
         f' role="img"><title>{escape(title)}</title>',
         f'<svg viewBox="{c0:g} {r0:g} {wide:g} {high:g}" preserveAspectRatio="none" width="100%" height="100%">',
-        *_fills(panel, colour, visible & _inside(visible, rows, cols), faint),
-        *_grid_lines(panel, rows, cols),
+        *_draw_fills(panel, colour, visible & _find_inside(visible, rows, cols), faint),
+        *_draw_lines(panel, rows, cols),
         "</svg>",
         *_ticks(rows, cols),
     ]
     if label != "none" and high * wide <= MOST_LABELS:
-        out += _labels(panel, label, visible, rows, cols)
+        out += _draw_labels(panel, label, visible, rows, cols)
     return "\n".join([*out, "</svg>"])
 
 
-def _inside(visible: Mask, rows: Range, cols: Range) -> Mask:
+def _find_inside(visible: Mask, rows: Range, cols: Range) -> Mask:
     """Return which cells are in a window, at least in part."""
     inside = np.zeros_like(visible)
     inside[floor(rows[0]) : ceil(rows[1]), floor(cols[0]) : ceil(cols[1])] = True
     return inside
 
 
-def _fills(panel: Panel, colour: str, drawn: Mask, faint: Mask | None) -> Iterator[str]:
+def _draw_fills(panel: Panel, colour: str, drawn: Mask, faint: Mask | None) -> Iterator[str]:
     """Yield a path for each colour of the cells that are drawn, faint cells apart."""
     if panel.category is not None:
         category, count = panel.category, panel.of
@@ -83,7 +83,7 @@ def _fills(panel: Panel, colour: str, drawn: Mask, faint: Mask | None) -> Iterat
                 yield f'<path d="{path}" fill="var({variable})"{weak}/>'
 
 
-def _grid_lines(panel: Panel, rows: Range, cols: Range) -> Iterator[str]:
+def _draw_lines(panel: Panel, rows: Range, cols: Range) -> Iterator[str]:
     """Yield the lines between cells, left out where they are too many, and the heavy ones between warps."""
     (r0, r1), (c0, c1) = rows, cols
     high, wide = r1 - r0, c1 - c0
@@ -96,7 +96,7 @@ def _grid_lines(panel: Panel, rows: Range, cols: Range) -> Iterator[str]:
         yield f'<path class="line heavy" d="{heavy}"/>'
 
 
-def _labels(panel: Panel, label: str, visible: Mask, rows: Range, cols: Range) -> Iterator[str]:
+def _draw_labels(panel: Panel, label: str, visible: Mask, rows: Range, cols: Range) -> Iterator[str]:
     """Yield the labels of a window's cells, a text a row."""
     (r0, r1), (c0, c1) = rows, cols
     down, across = slice(floor(r0), ceil(r1)), slice(floor(c0), ceil(c1))

@@ -155,20 +155,20 @@ def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
     ones marked, and beside it the memory that they are read from and stored at.
     """
     lines = slice(first, made.lines if last is None else min(last + 1, made.lines))
-    operand = _operand_panel(made, lines)
-    memory = _memory_panel(made, lines, operand.x + max(operand.width, _CHAR * len(operand.title)))
+    operand = _draw_operand(made, lines)
+    memory = _draw_memory(made, lines, operand.x + max(operand.width, _CHAR * len(operand.title)))
     tall = TOP + max(operand.height, memory.height) + 8
     wide = memory.x + max(memory.width, _CHAR * len(memory.title)) + 8
     return Figure(wide, tall, (operand, memory))
 
 
-def _axes(made: Cells) -> tuple[str, str]:
+def _name_axes(made: Cells) -> tuple[str, str]:
     """Return the names of the axes down and across a picture of the operand: m, n or k."""
     row = "m" if made.operand == "A" else "n"
     return (row, "k") if made.seen.major == "K" else ("k", row)
 
 
-def _operand_panel(made: Cells, lines: slice) -> Panel:
+def _draw_operand(made: Cells, lines: slice) -> Panel:
     """Return the operand by chunks: the address each is read from, and whether it is the right one."""
     read, right = made.read[lines], made.right[lines]
     judged = made.stored is not None
@@ -178,7 +178,7 @@ def _operand_panel(made: Cells, lines: slice) -> Panel:
         for row in zip(marks.tolist(), read.tolist(), strict=True)
     ]
     status = np.where(right, palette.RIGHT, palette.WRONG) if judged else np.full(read.shape, -1)
-    down, along = _axes(made)
+    down, along = _name_axes(made)
     names = [f"{down} {n}" for n in range(lines.start, lines.stop)]
     return Panel(
         "operand",
@@ -197,7 +197,7 @@ def _operand_panel(made: Cells, lines: slice) -> Panel:
     )
 
 
-def _memory_panel(made: Cells, lines: slice, after: float) -> Panel:
+def _draw_memory(made: Cells, lines: slice, after: float) -> Panel:
     """Return the rows of shared memory that the operand's lines touch; after: where the panel to its left ends."""
     low, state = states(made)
     read = made.read[lines]

@@ -144,17 +144,17 @@ def _statuses(panel: Panel, statuses: IntArray, palette: Palette | None, key: st
             continue
         fill = _fill_of(status, palette, key)
         if fill:
-            out.append(f'<path d="{_status_path(panel, mask)}" fill="{fill}"/>')
+            out.append(f'<path d="{_trace_runs(panel, mask)}" fill="{fill}"/>')
         sign, colour = status.mark
         if sign and min(panel.cell_width, panel.cell_height) >= 9:
             if not panel.texts:
-                out.append(_signs(panel, mask, sign, paint(palette, colour)))
+                out.append(_draw_signs(panel, mask, sign, paint(palette, colour)))
             elif status.name == "right":
-                out.append(f'<path d="{_corners(panel, mask)}" fill="{paint(palette, colour)}"/>')
+                out.append(f'<path d="{_trace_corners(panel, mask)}" fill="{paint(palette, colour)}"/>')
     return out
 
 
-def _status_path(panel: Panel, mask: Mask) -> str:
+def _trace_runs(panel: Panel, mask: Mask) -> str:
     """Return the outline of every run of cells."""
     w, h = panel.cell_width, panel.cell_height
     return "".join(
@@ -163,7 +163,7 @@ def _status_path(panel: Panel, mask: Mask) -> str:
     )
 
 
-def _signs(panel: Panel, mask: Mask, sign: str, fill: str) -> str:
+def _draw_signs(panel: Panel, mask: Mask, sign: str, fill: str) -> str:
     """Return a sign in the middle of every cell."""
     w, h = panel.cell_width, panel.cell_height
     size = min(11.0, h - 2, w - 2)
@@ -174,7 +174,7 @@ def _signs(panel: Panel, mask: Mask, sign: str, fill: str) -> str:
     return f'<text font-size="{_n(size)}" text-anchor="middle" fill="{fill}">{marks}</text>'
 
 
-def _corners(panel: Panel, mask: Mask) -> str:
+def _trace_corners(panel: Panel, mask: Mask) -> str:
     """Return a triangle in the upper left corner of every cell."""
     w, h = panel.cell_width, panel.cell_height
     return "".join(

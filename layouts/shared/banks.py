@@ -171,13 +171,13 @@ def check(kind: Access, address: object) -> list[int | None]:
     if len(address) not in (kind.lanes, LANES):
         counts = ", or ".join(map(str, dict.fromkeys((LANES, kind.lanes))))
         raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one a lane.")
-    given = [_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
+    given = [_read_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
     if all(at is None for at in given):
         raise _bad_address("No lane gives an address.", "Give at least one.")
     return given
 
 
-def _lane_address(kind: Access, lane: int, entry: object) -> int | None:
+def _read_lane_address(kind: Access, lane: int, entry: object) -> int | None:
     """Return the byte address of one lane, a number or its text; None for an inactive lane."""
     found = digits(entry.strip()) if isinstance(entry, str) else None
     at = found[0] if found else entry if type(entry) is int else None

@@ -97,26 +97,26 @@ def refused(
     """
     if len(box) > MOST_RANK:
         yield "tma_rank", f"A tensor map has 1 to {MOST_RANK} dimensions, not {len(box)}."
-    yield from _out_of_range(box, MOST_BOX, "tma_box", "boxDim", f"{MOST_BOX}")
+    yield from _check_range(box, MOST_BOX, "tma_box", "boxDim", f"{MOST_BOX}")
     if element_bits and box and box[0] is not None:
         width = box[0] * element_bits // 8
         if not interleave and width % GRAIN:
             yield "tma_inner_box", f"The inner box is {width} bytes wide; it must be a multiple of {GRAIN}."
-        yield from _over_swizzle(width, swizzle, element_bits)
-        yield from _over_box_bytes(box, element_bits)
-    yield from _wrong_strides(dims, strides)
-    yield from _out_of_range(dims, 1 << 32, "tma_dim", "globalDim", "2^32")
-    yield from _out_of_range(steps, MOST_STEP, "tma_element_stride", "elementStrides", f"{MOST_STEP}")
+        yield from _check_swizzle_width(width, swizzle, element_bits)
+        yield from _check_box_bytes(box, element_bits)
+    yield from _check_strides(dims, strides)
+    yield from _check_range(dims, 1 << 32, "tma_dim", "globalDim", "2^32")
+    yield from _check_range(steps, MOST_STEP, "tma_element_stride", "elementStrides", f"{MOST_STEP}")
 
 
-def _out_of_range(values: Sequence[int | None], most: int, code: str, name: str, limit: str) -> Iterator[Broken]:
+def _check_range(values: Sequence[int | None], most: int, code: str, name: str, limit: str) -> Iterator[Broken]:
     """Yield the values that are not from 1 to a limit."""
     for n, value in enumerate(values):
         if value is not None and not 1 <= value <= most:
             yield code, f"{name}[{n}] is {value}; it must be 1 to {limit}."
 
 
-def _over_swizzle(width: int, swizzle: str | None, element_bits: int) -> Iterator[Broken]:
+def _check_swizzle_width(width: int, swizzle: str | None, element_bits: int) -> Iterator[Broken]:
     """Yield an inner box that is wider than its swizzle."""
     limit = WIDTHS.get(swizzle or "", 0) if swizzle != "none" else 0
     if limit and width > limit:
@@ -127,7 +127,7 @@ def _over_swizzle(width: int, swizzle: str | None, element_bits: int) -> Iterato
         )
 
 
-def _over_box_bytes(box: Sequence[int | None], element_bits: int) -> Iterator[Broken]:
+def _check_box_bytes(box: Sequence[int | None], element_bits: int) -> Iterator[Broken]:
     """Yield a box that is larger than shared memory, where all its sizes are known."""
     sizes = [size for size in box if size is not None]
     whole = prod(sizes) * element_bits // 8
@@ -135,7 +135,7 @@ def _over_box_bytes(box: Sequence[int | None], element_bits: int) -> Iterator[Br
         yield "tma_box_bytes", f"The box is {whole:,} bytes; it must be at most {MOST_BOX_BYTES:,}."
 
 
-def _wrong_strides(dims: Sequence[int | None], strides: Sequence[int | None]) -> Iterator[Broken]:
+def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) -> Iterator[Broken]:
     """Yield strides that are misaligned or too large; a stride of 0 over one element is not looked at."""
     for n, stride in enumerate(strides):
         outer = dims[n + 1] if n + 1 < len(dims) else None

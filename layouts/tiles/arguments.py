@@ -38,12 +38,12 @@ def read_permutation(
     if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
         m, n, k = (size * mode.size for size, mode in zip(own, read.modes, strict=True))
         return (m, n, k), read
-    full = _three_tilers((None, None, None) if read is None else read)
+    full = _complete_tilers((None, None, None) if read is None else read)
     first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
     return (first, second, third), None
 
 
-def _three_tilers(read: Tiler) -> tuple[Tiler, ...]:
+def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
     """Return a mode each for M, N and K, None where one is left out; LayoutError for another tiler."""
     if not isinstance(read, tuple) or len(read) > 3 or not read:
         raise LayoutError(

@@ -63,13 +63,13 @@ def fragments() -> Mapping[Fragment, tuple[str, ...]]:
         if not (family.multiplies and family.specified) or family.sparsity or family.scale_blocks:
             continue
         for letter in "abd":
-            made = _fragment(one, letter)
+            made = _make_fragment(one, letter)
             if made is not None:
                 out.setdefault(made, []).append(one.ptx)
     return {made: tuple(found) for made, found in out.items()}
 
 
-def _fragment(one: Instruction, letter: str) -> Fragment | None:
+def _make_fragment(one: Instruction, letter: str) -> Fragment | None:
     """Return the map of an operand; None where its lanes are not 32, or registers do not hold it as a matrix."""
     op = one.operands.get(letter)
     bases = op.pattern.linear_layout() if op and not op.sparsity else None
@@ -98,7 +98,7 @@ def fed(made: Linear, element_bits: int | None = None) -> list[Fed]:
         return []
     lanes = tuple(b[-2:] for b in made.bases["lane"])
     warps = tuple(b[-2:] for b in made.bases.get("warp", ()) if not any(b[:-2]))
-    at = _registers_at(made)
+    at = _find_registers(made)
     out = []
     for one, ptx in fragments().items():
         if one.lanes != lanes or one.warps != warps[: len(one.warps)] or (element_bits not in (None, one.bits)):
@@ -108,7 +108,7 @@ def fed(made: Linear, element_bits: int | None = None) -> list[Fed]:
     return sorted(out, key=lambda it: (it.fragment.family, -len(it.registers), it.fragment.operand, it.fragment.bits))
 
 
-def _registers_at(made: Linear) -> dict[Basis, int]:
+def _find_registers(made: Linear) -> dict[Basis, int]:
     """Return the first register at each coordinate of the last two axes, where all other coordinates are 0."""
     at: dict[Basis, int] = {}
     registers = made.bases["register"]

@@ -118,7 +118,7 @@ def feed(
     """
     mma.in_registers("tiled_mma")
     op = mma.operand(operand)
-    letter = _loaded_operand(op)
+    letter = _read_letter(op)
     size = (op.row_count, op.col_count) if op.name == "a" else (op.col_count, op.row_count)
     if store is not None and store.tile != size:
         raise LayoutError(
@@ -128,7 +128,7 @@ def feed(
             "tile",
         )
     memory.check_covers(where, size)
-    stored, sectors, uncovered = _stored(store, where, layout, size)
+    stored, sectors, uncovered = _describe_store(store, where, layout, size)
     rows, cols = np.indices(size, dtype=np.int64)
     address = np.asarray(where.address(rows, cols), dtype=np.int64).reshape(-1)
     overlaps = int(address.size - np.unique(address).size)
@@ -168,7 +168,7 @@ def feed(
     )
 
 
-def _loaded_operand(op: TileOperand) -> Literal["a", "b"]:
+def _read_letter(op: TileOperand) -> Literal["a", "b"]:
     """Return the letter of an operand that a main loop loads; LayoutError for C and for packed elements."""
     if op.name == "c":
         raise LayoutError("bad_operand", "A main loop does not load C.", "a or b.", "operand")
@@ -182,7 +182,7 @@ def _loaded_operand(op: TileOperand) -> Literal["a", "b"]:
     return "a" if op.name == "a" else "b"
 
 
-def _stored(
+def _describe_store(
     store: TiledCopy | None, where: Storage, layout: Any, size: tuple[int, int]
 ) -> tuple[SharedSide | None, Sectors | None, int]:
     """Return the store's shared side, its sectors of global memory, and how many elements it leaves out."""

@@ -66,7 +66,7 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
     address = np.asarray(where.address(held.rows.astype(np.int64), held.cols.astype(np.int64)))
     bits, why = vector(address, copy.element_bits, held.access)
     if copy.atom.instruction:
-        name, values = _matrix_access(copy, bits, why), held.access
+        name, values = _choose_matrix_access(copy, bits, why), held.access
     else:
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
         values = max(1, bits // copy.element_bits)
@@ -101,7 +101,7 @@ def check_covers(where: Storage, tile: tuple[int, int]) -> None:
             )
 
 
-def _matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
+def _choose_matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
     """Return the access of ldmatrix or stmatrix; LayoutError where the rows of its matrices are not contiguous."""
     assert copy.atom.instruction
     if bits < copy.atom.bits:

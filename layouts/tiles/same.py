@@ -87,18 +87,18 @@ def placed(offset: Longs) -> CuteLayout | None:
     shape = offset.shape
     if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):
         return None
-    units = _bit_offsets(offset)
+    units = _list_bit_offsets(offset)
     if np.array_equal(_added(shape, units), offset):
         return CuteLayout(*_merged(shape, units))
-    for xor in _swizzles_below(max(value for _, value in units).bit_length()):
+    for xor in _list_swizzles(max(value for _, value in units).bit_length()):
         plain = [(axis, int(xor(value))) for axis, value in units]
-        if _one_bit_each(plain) and np.array_equal(xor(_added(shape, plain)), offset):
+        if _is_one_bit_each(plain) and np.array_equal(xor(_added(shape, plain)), offset):
             shape_, stride = _merged(shape, plain)
             return CuteLayout(shape_, stride, xor)
     return None
 
 
-def _bit_offsets(offset: Longs) -> list[tuple[int, int]]:
+def _list_bit_offsets(offset: Longs) -> list[tuple[int, int]]:
     """Return (axis, offset) of every bit of every coordinate."""
     units = []
     for axis, size in enumerate(offset.shape):
@@ -109,14 +109,14 @@ def _bit_offsets(offset: Longs) -> list[tuple[int, int]]:
     return units
 
 
-def _swizzles_below(top: int) -> Iterator[Swizzle]:
+def _list_swizzles(top: int) -> Iterator[Swizzle]:
     """Yield the swizzles that move bits below `top` alone, the fewest bits first."""
     for bits, base, shift in product(range(1, 6), range(top), range(1, top)):
         if bits <= shift <= top - base - bits:
             yield Swizzle(bits, base, shift)
 
 
-def _one_bit_each(units: list[tuple[int, int]]) -> bool:
+def _is_one_bit_each(units: list[tuple[int, int]]) -> bool:
     """Return whether every offset is 0 or a power of two, and no power comes twice."""
     values = [value for _, value in units if value]
     return not any(value & (value - 1) for value in values) and len(set(values)) == len(values)

@@ -46,7 +46,7 @@ def _matrix(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
         if high == 64:
             if least * wide == 1:
                 raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
-            tile = _last_columns_as_lanes(tile)
+            tile = _move_last_columns(tile)
     else:  # 16 lanes of each warp; the other 16 hold the rest of the block
         tile = tile * _along("row", 16, 0) * across
         more = (64, 0) if rows > 64 else (0, least) if cols > least else (0, 0)
@@ -69,7 +69,7 @@ def _check_cluster(read: Read, cluster: Linear) -> None:
         )
 
 
-def _last_columns_as_lanes(tile: Linear) -> Linear:
+def _move_last_columns(tile: Linear) -> Linear:
     """Move the last columns to lanes 64 to 127: PTX's layout B."""
     found = tile.bases
     return Linear({"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}, tile.sizes, ORDER)

@@ -53,7 +53,7 @@ class Mma:
         usual = self.kind.element_bits
         if self.bits not in (0, usual):
             raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
-        object.__setattr__(self, "scale_vec", self._checked_vector())
+        object.__setattr__(self, "scale_vec", self._read_vector())
         object.__setattr__(self, "k", self.k or whole)
         object.__setattr__(self, "bits", usual)
 
@@ -71,7 +71,7 @@ class Mma:
                 says = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} takes {words}."
                 raise LayoutError(f"bad_{name}", says, "PTX ISA 9.1, Table 39.", name)
 
-    def _checked_vector(self) -> str:
+    def _read_vector(self) -> str:
         """Return the scale vector, the kind's first where none is given; LayoutError where the kind lacks it."""
         legal = list(self.kind.scaled)
         vector = self.scale_vec or (legal[0] if legal else "")

@@ -163,7 +163,7 @@ def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
         raise LayoutError("bad_cute", f"{op} has {len(given)} arguments.", f"{takes}.", "expression")
     values = list(given)
     for at, value in enumerate(values):
-        kind = _kind_due(op, at)
+        kind = _find_kind(op, at)
         if kind is _LAYOUT and isinstance(value, int | tuple) and is_shape(value):
             values[at] = value = algebra.layout(value)
         if not kind.fits(value):
@@ -223,7 +223,7 @@ _SIZES_OF_LAYOUT = _Kind("sizes", lambda value: is_shape(value) or isinstance(va
 _TILER = _Kind("a tiler", _is_tiler)
 
 
-def _kind_due(op: str, at: int) -> _Kind:
+def _find_kind(op: str, at: int) -> _Kind:
     """Return what the argument of an operation at a position must be."""
     if at == 0 or op in PAIRS:
         return _LAYOUT

@@ -80,24 +80,24 @@ class _Calls(Reader):
             return self.sliced(self.names[name])
         op = ALIASES.get(name, name)
         if op in OPS and self.next in ("(", "<") and not self.swizzles(name):
-            templated = self.bracketed("<", ">") if self.next == "<" else []
-            return self.sliced(self.act(op, [*self.bracketed("(", ")"), *templated]))
+            templated = self.parse_brackets("<", ">") if self.next == "<" else []
+            return self.sliced(self.act(op, [*self.parse_brackets("(", ")"), *templated]))
         if name == "slice" and self.next == "(":
-            coord, one = [*self.bracketed("(", ")"), None, None][:2]
+            coord, one = [*self.parse_brackets("(", ")"), None, None][:2]
             return self.slice(one, coord)
-        if self.next == "(" and self.unknown_operation(name):
+        if self.next == "(" and self.is_unknown_operation(name):
             near = nearest(name, OPS)
             raise self.bad(
                 f"calls '{shown(name)}', which is not an operation here", f"Did you mean {near}?" if near else HINT
             )
         return super().named(token)
 
-    def bracketed(self, opened: str, closed: str) -> list[Value]:
+    def parse_brackets(self, opened: str, closed: str) -> list[Value]:
         """Parse the values between brackets."""
         self.take(opened)
         return [value for _, value in self.items(closed)]
 
-    def unknown_operation(self, name: str) -> bool:
+    def is_unknown_operation(self, name: str) -> bool:
         """Return whether a called name is neither an operation nor something that the reader of layouts knows."""
         return bool(re.fullmatch(r"[A-Za-z]\w*", name)) and name not in OPS and not name.startswith(MADE)
 
@@ -203,7 +203,7 @@ def steps(text: str) -> list[Step]:
         except _RefusedError:
             return out
         if len(out) == before:
-            out += _plain_step(name, body, found)
+            out += _make_plain_step(name, body, found)
         elif name:
             out[-1] = replace(out[-1], name=name)
         if name:
@@ -213,7 +213,7 @@ def steps(text: str) -> list[Step]:
     return out
 
 
-def _plain_step(name: str, body: str, found: Value) -> list[Step]:
+def _make_plain_step(name: str, body: str, found: Value) -> list[Step]:
     """Return the step of a statement without an operation: a layout, or a shape that is shown as one."""
     if not name and isinstance(found, tuple) and is_shape(found):
         found = algebra.layout(found)

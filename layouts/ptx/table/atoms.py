@@ -59,10 +59,10 @@ def _warp(instruction: Instruction, mods: set[str]) -> str:
     if a not in _PREFIXES or (a in _FLOAT8 and s["k"] != 32):
         return ""
     prefix = "SM90::MMA" if a == "f64" and s["m"] == 16 else _PREFIXES[a]
-    return f"{prefix}_{name}_TN{_ending(a, mods)}"
+    return f"{prefix}_{name}_TN{_name_ending(a, mods)}"
 
 
-def _ending(a: str, mods: set[str]) -> str:
+def _name_ending(a: str, mods: set[str]) -> str:
     if a == "b1":
         return "_XORPOPC" if "xor" in mods else "_ANDPOPC"
     return "_SATURATE" if "satfinite" in mods else ""
