@@ -317,7 +317,7 @@ def test_tilers_and_coordinates() -> None:
         ("(" * 200, "deeper"),
         ("(4,_):(1,4)", "underscore"),
         ("99999999999:1", "more than"),
-        ("Sw<3,4,3>", "no layout"),
+        ("Sw<3,4,3>", "is not a layout"),
         ("4:1 o 4:1", "composes"),
     ],
 )

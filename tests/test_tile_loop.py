@@ -168,7 +168,7 @@ def test_the_presets_say_what_they_show() -> None:
         "sm_80 f16, 128B swizzle": ("match", True, []),
         "The same without a swizzle": ("match", False, []),
         "FlashAttention-2, V along its head dimension": ("match", True, []),
-        "V loaded without .trans": ("mismatch", True, ["B: Thread 1 reads 16 bytes at byte 2, which is no multiple o"]),
+        "V loaded without .trans": ("mismatch", True, ["B: Thread 1 reads 16 bytes at byte 2, which is not a multipl"]),
         "Stored with the 128B swizzle, read as plain rows": (
             "mismatch",
             False,
