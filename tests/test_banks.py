@@ -153,5 +153,5 @@ def test_accesses_that_need_different_swizzles_are_named() -> None:
 def test_a_free_access_needs_no_swizzle_and_a_swizzle_never_parts_a_lane() -> None:
     use = at(access("ld.shared.b128"), [16 * lane for lane in range(32)])
     assert solve([use]).swizzle == PLAIN and solve([use]).why == "No swizzle is needed."
-    with pytest.raises(LayoutError, match="would part the 16 bytes"):
+    with pytest.raises(LayoutError, match="would split the 16 bytes"):
         use.cost(Swizzle(5, 2, 5))

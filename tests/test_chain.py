@@ -228,7 +228,7 @@ WHY = [
         F16,
         "a",
         {"kind": "cute", "layout": "Sw<3,0,3> o smem_ptr[16b](unset) o (16,16):(16,1)"},
-        "The swizzle tears A",
+        "The swizzle splits A",
         "its base M lies below the element",
     ),
 ]

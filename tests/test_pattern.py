@@ -154,7 +154,7 @@ def test_from_cute_splits_a_mode_that_runs_over_the_tile_edge() -> None:
         ("(g:8) (g:2) -> (g)", "twice on the left"),
         ("(g:8) (e:2) -> (g g)", "twice on the right"),
         ("(g:8 t) (e:2) -> (g)", "'t' is not a digit"),
-        ("(g:8 t:) (e:2) -> (g)", "'' is no size"),
+        ("(g:8 t:) (e:2) -> (g)", "'' is not a size"),
         ("(g:q) (e:2) -> (g)", "'q' in the size of 'g'"),
         ("(g:8/3) (e:2) -> (g)", "not a multiple of 3"),
         ("g (g:8) (e:2) -> (g)", "outside parentheses"),

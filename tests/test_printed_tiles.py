@@ -187,7 +187,7 @@ def test_calls_with_comments_and_what_is_given_beside_them() -> None:
             "UniversalFMA multiplies in one thread",
             "wgmma",
         ),
-        (lambda: tiled_copy("Tiled Copy, Tiler MN"), "atom", "is no TiledCopy", "print"),
+        (lambda: tiled_copy("Tiled Copy, Tiler MN"), "atom", "is not a TiledCopy", "print"),
     ],
 )
 def test_what_does_not_fit_is_named(call: Any, field: str, said: str, hint: str) -> None:

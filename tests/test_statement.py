@@ -117,7 +117,7 @@ def test_what_is_said_of_a_line_is_what_ptxas_says() -> None:
             "operand 3 (B, 4 × bf16 a thread) has 1 register, not 2 (.b32)",
         ),
         ('asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1}, [%2];")', "has 2 registers, not 4 (.b32)"),
-        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %0, [%1];", "operand 1 (DATA, 2 × b16 a thread) is no vector"),
+        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %0, [%1];", "operand 1 (DATA, 2 × b16 a thread) is not a vector"),
         ("mma.sync.m8n8k16.row.col.s32.s8.s8.s32", "`.aligned` is missing"),
         ("ldmatrix.sync.aligned.m8n8.x4 {%0, %1, %2, %3}, [%4];", "`.b16` is missing"),
     ],

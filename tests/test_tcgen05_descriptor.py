@@ -186,7 +186,7 @@ def test_an_operand_is_what_the_instruction_descriptor_says() -> None:
         umma.view(alone, idesc.encode(idesc.kind("tf32"), {"m": 128, "n": 64, "sparse": 1}), "a")
     with pytest.raises(LayoutError, match="major is K, but the instruction descriptor says that B is MN-major"):
         umma.view(alone, tf32, "b", "K")
-    with pytest.raises(LayoutError, match=r"is no tcgen05.mma of some kind"):
+    with pytest.raises(LayoutError, match=r"is not a tcgen05.mma with a kind"):
         umma.issued("tcgen05.ld.sync.aligned.32x32b.x1.b32")
 
 

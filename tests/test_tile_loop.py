@@ -106,7 +106,7 @@ def test_costs_add_up_to_those_of_each_side() -> None:
 def test_a_load_that_faults_and_a_store_that_leaves_gaps() -> None:
     mma = tiled_mma(HALF, "(1,1,1)", "(16,16,16)", (16, 16, 16))
     faulty = feed(mma, "b", rows("MN", 128), N)
-    assert "Thread 1 reads 16 bytes at byte 2, which is no multiple of 16" in faulty.fault and not faulty.good
+    assert "Thread 1 reads 16 bytes at byte 2, which is not a multiple of 16" in faulty.fault and not faulty.good
     close = feed(mma, "a", rows("K", 16, "none"), N)
     assert close.overlaps == 15 * 8 and not close.good
 
@@ -168,7 +168,7 @@ def test_the_presets_say_what_they_show() -> None:
         "sm_80 f16, 128B swizzle": ("match", True, []),
         "The same without a swizzle": ("match", False, []),
         "FlashAttention-2, V along its head dimension": ("match", True, []),
-        "V loaded without .trans": ("mismatch", True, ["B: Thread 1 reads 16 bytes at byte 2, which is no multiple o"]),
+        "V loaded without .trans": ("mismatch", True, ["B: Thread 1 reads 16 bytes at byte 2, which is not a multipl"]),
         "Stored with the 128B swizzle, read as plain rows": (
             "mismatch",
             False,

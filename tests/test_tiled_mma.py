@@ -202,7 +202,7 @@ def test_flash_attentions_chain() -> None:
         ((HALF, "(2,2,1):(1,1,0)"), "atom_layout", "same threads"),
         ((HALF, "(2,2,1)", "(32,32,16,8)"), "permutation", "mode each"),
         ((HALF, "(2,2,1)", "((16,2):(1,8),_,_)"), "permutation", "Non-injective"),
-        ((HALF, "(2,2,1)", "((16,(2,2)),_,_)"), "permutation", "no permutation of one"),
+        ((HALF, "(2,2,1)", "((16,(2,2)),_,_)"), "permutation", "not a permutation of one"),
         ((HALF, "(2,2,1)", None, (48, 64, 16)), "tile", "48 is not a multiple of the 32"),
         ((HALF, "(2,2,1)", "(64,_,_)", (32, 64, 16)), "tile", "32 is not a multiple of the 64"),
         ((HALF, "(2,2,1)", None, (64, 64)), "tile", "has 2 numbers"),

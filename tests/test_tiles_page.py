@@ -377,7 +377,7 @@ def test_a_tiled_copy_is_shown_from_its_print(client: Client) -> None:
         ("atom=SM90_TMA_LOAD&tile=64x64&stored=canonical&multicast=2", "CTAs that share it: "),
         ("atom=universal&thr_layout=(3,2)&tile=64x64", "Tile, rows x columns: 64 rows are not a multiple of the 3"),
         ("atom=ldmatrix&tile=64x64", "Copy atom: "),
-        ("atom=cp.async&bits=48&thr_layout=(32,1)&tile=32x8", "Bits per access: cp.async moves no 48 bits at once."),
+        ("atom=cp.async&bits=48&thr_layout=(32,1)&tile=32x8", "Bits per access: cp.async cannot move 48 bits at once."),
         ("atom=universal&thr_layout=(32,1)&tile=32x8&stored=cute&layout=(4,4)", "Shared memory, (row, column) to"),
         ("atom=universal&mma=no&tile=32x8", "Operand of the TiledMMA: 'no' names no MMA atom."),
     ],

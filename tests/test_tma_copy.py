@@ -105,7 +105,7 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
     [
         ("SM90_TMA_LOAD_IM2COL", "convolution"),
         ("SM90_TMA_GATHER4", "no boxes"),
-        ("SM75_U32x4_LDSM_N", "no atom of TMA"),
+        ("SM75_U32x4_LDSM_N", "not a TMA atom"),
     ],
 )
 def test_other_atoms_are_refused_by_name(atom: str, why: str) -> None:

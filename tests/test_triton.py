@@ -310,7 +310,7 @@ def test_cute_and_back() -> None:
     for text, why in (
         ("(32,3):(1,32)", "power of two"),
         ("((4,8),2):((3,12),1)", "carry"),
-        ("64:1", "no thread-value"),
+        ("64:1", "not a thread-value"),
     ):
         with pytest.raises(LayoutError, match=why):
             from_cute(read_layout(text), (64, 64))

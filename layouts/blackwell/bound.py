@@ -29,7 +29,7 @@ NAMES = {"m": "M", "n": "N"}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What stands behind one operand's place: maps of CUTLASS that equal it, or that it is inferred."""
+    """What proves one operand's place: the number of CUTLASS's maps that equal it, or that it is inferred."""
 
     operand: str
     text: str
@@ -38,7 +38,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Bound(Instruction):
-    """A product in tensor memory whose descriptor is known. open: operands whose place is open, and why."""
+    """A product in tensor memory with its descriptor. open: operands whose place is open, and why."""
 
     mma: Mma = field(kw_only=True, hash=False)
     word: Idesc = field(kw_only=True, hash=False)
@@ -61,7 +61,7 @@ class Bound(Instruction):
 
 
 def opcode_of(found: Instruction) -> Issued:
-    """Kind, form and density of a text of the catalogue; LayoutError for one that no descriptor binds."""
+    """Return kind, form and density of a text of the catalogue; LayoutError for one that no descriptor binds."""
     issue = found.family.issue
     if issue is None:
         raise LayoutError(
@@ -72,7 +72,7 @@ def opcode_of(found: Instruction) -> Issued:
 
 
 def usual(found: Instruction) -> Idesc:
-    """The word that a page shows where none is given: the kind's first types, K-major, M and N as large as they go."""
+    """Return the word that a page shows by default: the kind's first types, K-major, the largest M and N."""
     by = opcode_of(found)
     sizes = by.kind.sizes[by.form, by.sparse]
     wish = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
@@ -80,14 +80,16 @@ def usual(found: Instruction) -> Idesc:
 
 
 def _factors(found: Instruction) -> dict[str, object]:
-    """The type of the scale factors that the text's vector demands: 4X is ue4m3 unless the word says otherwise."""
+    """Return the type of the scale factors that the text's vector demands: 4X is ue4m3 unless the word says
+    otherwise.
+    """
     issue = found.family.issue
     assert issue is not None
     return idesc.factors(idesc.kind(issue.kind), issue.factors)
 
 
 def wished(found: Instruction, wish: Mapping[str, object]) -> Idesc:
-    """The word of M, N, types and majors, with what the text says already. LayoutError names the field."""
+    """Return the word of M, N, types and majors, together with what the text says. LayoutError names the field."""
     by = opcode_of(found)
     own = {name: value for name, value in wish.items() if value not in ("", None)}
     first = usual(found)
@@ -96,7 +98,7 @@ def wished(found: Instruction, wish: Mapping[str, object]) -> Idesc:
 
 
 def word(found: Instruction, text: object) -> Idesc:
-    """What a request says of the descriptor: the word in any spelling, or a wish as in `m=128,n=64,a=bf16`."""
+    """Parse the descriptor of a request: the word in any spelling, or a wish such as `m=128,n=64,a=bf16`."""
     by = opcode_of(found)
     if not isinstance(text, str) or "=" not in text:
         return Idesc(idesc.read(text, "idesc"), by.kind)
@@ -108,8 +110,10 @@ def word(found: Instruction, text: object) -> Idesc:
 
 
 def bind(found: Instruction, given: object = None) -> Bound:
-    """The text with its descriptor: sizes, types and operands of one CTA. given: the word, or a wish, as `word` reads
-    it; the usual one where it is None. LayoutError where the word is illegal under the text.
+    """Bind the text to its descriptor: sizes, types and operands of one CTA.
+
+    given: the word, or a wish, as `word` parses it; None for the usual one. LayoutError where the word is illegal under
+    the text.
 
     >>> from lanescope.ptx.catalog import find
     >>> d = bind(find("tcgen05.mma.cta_group::1.kind::f16"), 0x08400490).operand("d")
@@ -120,7 +124,7 @@ def bind(found: Instruction, given: object = None) -> Bound:
 
 
 def bind_wish(found: Instruction, wish: Mapping[str, object]) -> Bound:
-    """The text with the descriptor that a wish asks for. LayoutError names its field."""
+    """Bind the text to the descriptor of a wish. LayoutError names its field."""
     return _bound(found, wished(found, wish))
 
 
@@ -167,7 +171,7 @@ def _bound(found: Instruction, given: Idesc) -> Bound:
 
 
 def _ids(row: Kind, given: Idesc, factors: str) -> None:
-    """LayoutError for the id of scale factors that the vector of the text does not have; with K = 96 it is open."""
+    """Raise LayoutError for a scale-factor id that the text's vector does not have; with K = 96 it is open."""
     for name in ("sfa_id", "sfb_id"):
         if factors and given.k != 96 and given.code(name) not in row.scaled[factors]:
             title, ids = row.part(name).field.title, listed([str(one) for one in row.scaled[factors]], "or")
@@ -176,7 +180,7 @@ def _ids(row: Kind, given: Idesc, factors: str) -> None:
 
 
 def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:
-    """A place in tensor memory as an operand whose threads are lanes."""
+    """Return a place in tensor memory as an operand whose threads are lanes."""
     name = layout.operand
     element = {"d": given.types["d"], "a": given.types["a"], "metadata": "u4"}.get(name, given.said("scale_type"))
     axes = layout.axes
@@ -200,7 +204,7 @@ def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:
 
 
 def told(found: Bound) -> list[Told]:
-    """What stands behind the place of each operand."""
+    """Return what proves the place of each operand."""
     out = []
     for name, maps in found.maps.items():
         called = name.upper() if len(name) == 1 else name.replace("_", " ")
@@ -210,7 +214,7 @@ def told(found: Bound) -> list[Told]:
 
 
 def share(mma: Mma) -> str:
-    """What of A, B and D one CTA holds, in a sentence; "" where it holds all."""
+    """Say what of A, B and D one CTA holds; "" where it holds all."""
     if mma.ctas == 1:
         return ""
     rows = mma.place.rows
@@ -221,7 +225,7 @@ def share(mma: Mma) -> str:
 
 
 def says_open(found: Instruction) -> str:
-    """What the text leaves to the descriptor, in a sentence."""
+    """Say what the text leaves to the descriptor."""
     by = opcode_of(found)
     sizes = by.kind.sizes[by.form, by.sparse]
     names = [f"M ({listed([str(m) for m in sizes.m], 'or')})", f"N ({sizes.n_words})"]

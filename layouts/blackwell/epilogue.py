@@ -32,7 +32,7 @@ STORED = ("128B", "64B", "32B", ROWS)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """D of 16 bits in shared memory: panels of the mode's width, rows down; without a mode whole rows."""
+    """D of 16 bits in shared memory: panels of the mode's width, rows down; whole rows without a mode."""
 
     rows: int
     columns: int
@@ -44,7 +44,7 @@ class Stored:
         return self.mode.width_bytes if self.mode else 2 * self.columns
 
     def address(self, row: Any, col: Any) -> Any:
-        """Byte of an element; arguments broadcast."""
+        """Return the byte address of an element; arguments broadcast."""
         byte = 2 * col
         before = byte // self.panel * (self.rows * self.panel) + row * self.panel + byte % self.panel
         return self.mode.swizzle()(before) if self.mode else before
@@ -52,7 +52,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One load of a warp: its address, lane << 16 | column, from D's."""
+    """One load of a warp: its address, lane << 16 | column, relative to D's."""
 
     warp: int
     lane: int
@@ -99,7 +99,7 @@ class Epilogue:
         ]
 
     def held(self, one: Load) -> tuple[IntArray, IntArray]:
-        """Row and column of D, of this CTA's rows, each [thread of the warp][value]; −1 where a lane holds none."""
+        """Return row and column of D in this CTA, each [thread of the warp][value]; −1 where a lane holds none."""
         lane, column = self.access.pattern.evaluate()[:2]
         where = self.d.coords
         at = (lane + one.lane + QUARTER * one.warp, column + one.column)
@@ -110,7 +110,7 @@ class Epilogue:
         return row.astype(np.int32), col.astype(np.int32)
 
     def first(self) -> tuple[IntArray, IntArray]:
-        """Row and column of D of every thread of the CTA after its warp's first load: [thread][value]."""
+        """Return row and column of D of every thread of the CTA after its warp's first load: [thread][value]."""
         begun = [next(one for one in self.loads if one.warp == warp) for warp in range(WARPS)]
         rows, cols = zip(*(self.held(one) for one in begun), strict=True)
         return np.concatenate(rows), np.concatenate(cols)
@@ -124,8 +124,10 @@ class Epilogue:
 
     @cached_property
     def matrices(self) -> int:
-        """How many 8 × 8 matrices of 16 bits one load gives, where two neighbouring values of a thread make a register
-        of stmatrix; 0 where no matrix is held as stmatrix wants it.
+        """How many 8 × 8 matrices of 16 bits one load gives, two neighbouring values of a thread per register of
+        stmatrix.
+
+        0 where no registers form a matrix of stmatrix.
         """
         row, col = self.held(self.loads[0])
         values = row.shape[1]
@@ -139,13 +141,13 @@ class Epilogue:
         return values // 2 if bool(fits.all()) else 0
 
     def stored(self, name: str) -> Stored:
-        """D of this CTA in shared memory: `rows`, or panels of a swizzle mode's width as TMA stores them."""
+        """Return D of this CTA in shared memory: `rows`, or panels of a swizzle mode's width as TMA stores them."""
         if name == ROWS:
             return Stored(self.mma.place.rows, self.mma.n, None)
         return Stored(self.mma.place.rows, self.mma.n, mode(name))
 
     def stores(self, to: Stored) -> list[list[int]]:
-        """The row addresses of every stmatrix, eight for each matrix; matrices in the order of the registers."""
+        """Return the row addresses of every stmatrix, eight per matrix; matrices in the order of the registers."""
         out: list[list[int]] = []
         count = min(self.matrices, MOST_MATRICES)
         for one in self.loads:
@@ -156,7 +158,7 @@ class Epilogue:
         return out
 
     def cost(self, to: Stored) -> tuple[int, int, int]:
-        """(stmatrix instructions of the CTA, wavefronts of all, the least possible)."""
+        """Return (stmatrix instructions of the CTA, wavefronts of all, the fewest possible)."""
         kind = banks.access(f"stmatrix.x{min(self.matrices, MOST_MATRICES)}")
         every = [banks.cost(kind, address) for address in self.stores(to)]
         return len(every), sum(one.wavefronts for one in every), sum(one.ideal for one in every)
@@ -164,8 +166,9 @@ class Epilogue:
     # to global memory -------------------------------------------------------------------------------------------------
 
     def rows(self, bits: int) -> tuple[int, int, int]:
-        """(bytes that a thread stores at once, requests of a warp for one load, sectors that each request touches)
-        where every thread stores its own runs of neighbouring columns to rows of global memory.
+        """Return (bytes that a thread stores at once, requests of a warp for one load, sectors per request).
+
+        Every thread stores its own runs of neighbouring columns to rows of global memory.
         """
         row, col = self.held(self.loads[0])
         held = row[:, 0] >= 0
@@ -183,7 +186,9 @@ class Epilogue:
 
 
 def fitting(mma: Mma, halves: bool) -> Access:
-    """The load whose registers stmatrix stores as they are: the largest count that divides D's columns, to x4."""
+    """Return the load whose registers stmatrix stores unchanged: the largest count, up to x4, that divides D's
+    columns.
+    """
     d = tmem.layout(mma, "d")
     for x in (4, 2, 1):
         text = f"tcgen05.ld.16x128b.x{x}.pack::16b" if halves else f"tcgen05.ld.16x256b.x{x}"
@@ -194,5 +199,5 @@ def fitting(mma: Mma, halves: bool) -> Access:
 
 
 def shapes() -> tuple[str, ...]:
-    """The shapes an epilogue may load with."""
+    """Return the shapes an epilogue may load with."""
     return tuple(move.shape for move in MOVES if not move.halves)

@@ -7,7 +7,7 @@ ptxas checks none of it: an immediate of 0xffffffff assembles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.blackwell.kind import FORMS, Kind, Part
@@ -28,14 +28,14 @@ _K96 = "96"
 
 
 def kind(name: object) -> Kind:
-    """A kind by its name, with or without `kind::`; LayoutError lists them."""
+    """Return a kind by its name, with or without `kind::`; LayoutError lists them."""
     given = name.strip().lower().removeprefix(".").removeprefix("kind::") if isinstance(name, str) else name
     found = choice(given, "kind", NAMES, "unknown_kind")
     return KINDS[NAMES.index(found)]
 
 
 def form_of(cta_group: object = "1", ws: object = "0") -> str:
-    """The form that two words of a request name: cta_group 1 or 2, ws 0 or 1."""
+    """Return the form that two words of a request name: cta_group 1 or 2, ws 0 or 1."""
     group = number(cta_group, "cta_group", 1, 2)
     if number(ws, "ws", 0, 1):
         if group == 2:
@@ -45,7 +45,7 @@ def form_of(cta_group: object = "1", ws: object = "0") -> str:
 
 
 def read(given: object, field: str = "word") -> int:
-    """A 32-bit word in any spelling; LayoutError for more bits, with CUTLASS's 64-bit form named."""
+    """Parse a 32-bit word in any spelling; LayoutError for more bits, with a hint for CUTLASS's 64-bit form."""
     word = read_word(given, field).word
     decimal = str(given).strip()
     if word > MOST and decimal.isdecimal() and int(decimal) <= MOST:  # nine digits can only be decimal here
@@ -59,23 +59,23 @@ def read(given: object, field: str = "word") -> int:
 
 
 def hex_word(word: int) -> str:
-    """Eight hex digits."""
+    """Return a word as eight hex digits."""
     return f"0x{word:08x}"
 
 
 @dataclass(frozen=True, slots=True)
 class Idesc:
-    """A word under a kind. Reserved bits are kept as they are."""
+    """An instruction descriptor of one kind. Reserved bits are kept."""
 
     word: int
     kind: Kind
 
     def said(self, name: str) -> str:
-        """What a field says: a type, a size, "K" or "MN"; "no" for a field that this kind does not have."""
+        """Return what a field says: a type, a size, "K" or "MN"; "no" for a field that this kind does not have."""
         return self.kind.part(name).said(self.word) if self.kind.has(name) else "no"
 
     def code(self, name: str) -> int:
-        """The code of a field, 0 for one that this kind does not have."""
+        """Return the code of a field, 0 for one that this kind does not have."""
         return self.kind.part(name).field.get(self.word) if self.kind.has(name) else 0
 
     @property
@@ -92,7 +92,7 @@ class Idesc:
 
     @property
     def k(self) -> int:
-        """K of one instruction: twice as much of a sparse A; 96 where bit 31 of a 4-bit kind says so."""
+        """K of one instruction: twice as much with a sparse A; 96 where bit 31 of a 4-bit kind says so."""
         if self.said("k") == _K96:
             return 96
         return self.kind.k * (2 if self.sparse else 1)
@@ -112,8 +112,9 @@ class Idesc:
 
 
 def factors(row: Kind, vector: str) -> dict[str, object]:
-    """The type of scale factors that a vector demands, as a wish: ue8m0, but for 4X, which takes ue4m3 as well (PTX
-    ISA 9.1, Table 57). Empty for a kind without factors.
+    """Return the type of scale factors that a vector demands, as a wish; empty for a kind without factors.
+
+    ue8m0, except for 4X, which also takes ue4m3 (PTX ISA 9.1, Table 57).
     """
     return {"scale_type": "ue8m0"} if row.has("scale_type") and vector != "4X" else {}
 
@@ -122,50 +123,86 @@ def factors(row: Kind, vector: str) -> dict[str, object]:
 
 
 def problems(given: Idesc) -> list[Notice]:
-    """What is illegal in the word however it is issued, in the order of its bits."""
-    row, out = given.kind, []
+    """Return what is illegal in the word in whichever form it is issued, in the order of its bits."""
+    return [notice for rule in _RULES for notice in rule(given)]
 
-    def say(code: str, field: str, message: str, source: str = row.source) -> None:
-        out.append(Notice(code, field, message, source))
 
+def _check_codes(given: Idesc) -> Iterator[Notice]:
+    """Yield reserved bits, and codes without a meaning in this kind."""
+    row = given.kind
     if given.reserved:
-        say("reserved_bits", "reserved", f"Reserved bits are set: {hex_word(given.reserved)}. They must be 0.")
+        says = f"Reserved bits are set: {hex_word(given.reserved)}. They must be 0."
+        yield Notice("reserved_bits", "reserved", says, row.source)
     for part in row.parts:
         if not part.legal(given.word) and not _disputed(given, part):
-            say(*_illegal_code(given, part))
+            yield Notice(*_illegal_code(given, part), row.source)
+
+
+def _check_types(given: Idesc) -> Iterator[Notice]:
+    """Yield a type of D that does not go with those of A and B."""
     types = given.types
-    need = row.needs.get(types["d"], ())
+    need = given.kind.needs.get(types["d"], ())
     if need and not {types["a"], types["b"]} <= set(need):
         says = f"D is {types['d']} while A is {types['a']} and B is {types['b']}."
-        say("d_type", "d", f"{says} With such a D, A and B are {listed(need)}.", SIZES)
+        yield Notice("d_type", "d", f"{says} With such a D, A and B are {listed(need)}.", SIZES)
+
+
+def _check_majors(given: Idesc) -> Iterator[Notice]:
+    """Yield an MN-major operand of a type that must be K-major."""
+    row = given.kind
     for side in "ab":
-        turned, element = given.said(f"transpose_{side}") == "MN", types[side]
+        turned, element = given.said(f"transpose_{side}") == "MN", given.types[side]
         if turned and element not in row.turned and row.part(side).legal(given.word):
             says = f"{side.upper()} is MN-major with {element}. Of kind::{row.name}, {listed(row.turned)} may be."
-            say("bad_major", f"transpose_{side}", says, TRANSPOSE)
-    selector = given.code("sparsity_selector")
+            yield Notice("bad_major", f"transpose_{side}", says, TRANSPOSE)
+
+
+def _check_selector(given: Idesc) -> Iterator[Notice]:
+    """Yield a sparsity selector without sparse A, or one that the kind does not have."""
+    row, selector = given.kind, given.code("sparsity_selector")
     if selector and not given.sparse:
         says = f"The sparsity selector is {selector}, but the word says that A is dense."
-        say("selector_of_dense", "sparsity_selector", says)
+        yield Notice("selector_of_dense", "sparsity_selector", says, row.source)
     elif selector >= row.selectors:
         says = f"The sparsity selector is {selector}. kind::{row.name} reads all columns of the metadata: it must be 0."
-        say("selector_of_kind", "sparsity_selector", says, SELECTORS)
+        yield Notice("selector_of_kind", "sparsity_selector", says, SELECTORS)
+
+
+def _check_scale_ids(given: Idesc) -> Iterator[Notice]:
+    """Yield a scale-factor id where four factors fill the column."""
+    if given.said("scale_type") != "ue4m3" or given.said("k") == _K96:
+        return
     for name in ("sfa_id", "sfb_id"):
-        if given.said("scale_type") == "ue4m3" and given.said("k") != _K96 and given.code(name):
-            says = f"{row.part(name).field.title} is {given.code(name)}. ue4m3 means scale_vec::4X, whose four factors"
-            say("id_of_4x", name, f"{says} fill the column: the id must be 0.", IDS)
+        code = given.code(name)
+        if code:
+            says = f"{given.kind.part(name).field.title} is {code}. ue4m3 means scale_vec::4X, whose four factors"
+            yield Notice("id_of_4x", name, f"{says} fill the column: the id must be 0.", IDS)
+
+
+def _check_k96(given: Idesc) -> Iterator[Notice]:
+    """Yield K = 96 of a sparse product."""
     if given.sparse and given.said("k") == _K96:
-        say("k96_sparse", "k", "K = 96 is of a dense product; the word says that A is sparse.", row.source)
-    return out
+        says = "K = 96 is of a dense product; the word says that A is sparse."
+        yield Notice("k96_sparse", "k", says, given.kind.source)
+
+
+_RULES: tuple[Callable[[Idesc], Iterator[Notice]], ...] = (
+    _check_codes,
+    _check_types,
+    _check_majors,
+    _check_selector,
+    _check_scale_ids,
+    _check_k96,
+)
 
 
 def _disputed(given: Idesc, part: Part) -> bool:
-    """Whether the code is one that PTX both allows and forbids: the ids of K = 96."""
+    """Return whether the code is one that PTX both allows and forbids: the ids of K = 96."""
     return part.name in ("sfa_id", "sfb_id") and given.said("k") == _K96
 
 
 def _illegal_code(given: Idesc, part: Part) -> tuple[str, str, str]:
-    """(code, field, message) of a code without a meaning in this kind."""
+    """Return (code, field, message) of a code without a meaning in this kind."""
     code, row, title = part.field.get(given.word), given.kind, part.field.title
     legal = listed([_coded(name, value) for name, value in part.codes.items()], "or")
     also = [other.name for other in KINDS if other is not row and other.has(part.name) and _same(other, part, code)]
@@ -182,7 +219,7 @@ def _same(other: Kind, part: Part, code: int) -> bool:
 
 
 def of_form(given: Idesc, form: str) -> list[Notice]:
-    """What is illegal in the word when it is issued in one form: `cta_group::1`, `cta_group::2` or `ws`."""
+    """Return what is illegal in the word when it is issued as `cta_group::1`, `cta_group::2` or `ws`."""
     row, called = given.kind, CALLED[form]
     sizes = row.sizes.get((form, given.sparse))
     if sizes is None:
@@ -197,35 +234,41 @@ def of_form(given: Idesc, form: str) -> list[Notice]:
     if given.n not in sizes.n:
         out.append(Notice("bad_n", "n", f"N is {given.n}. {called} with {dense} takes {sizes.n_words}.", SIZES))
     else:
-        step = 32 if form == PAIR else 16
-        turned = given.said("transpose_b") == "MN" and row.element_bits == 8
-        if turned and given.n % step:
-            says = f"N is {given.n}. An MN-major B of 8 bits takes N in steps of {step} with {called}."
-            out.append(Notice("bad_n", "n", says, "PTX ISA 9.1, Table 52"))
+        out += _check_turned_n(given, form)
     if form != WS and given.code("max_shift"):
         says = f"The maximum shift is {given.said('max_shift')}; only .ws shifts B."
         out.append(Notice("shift_without_ws", "max_shift", says, row.source))
     return out
 
 
+def _check_turned_n(given: Idesc, form: str) -> Iterator[Notice]:
+    """Yield an N that is illegal for an MN-major B of 8 bits, which has larger steps."""
+    step = 32 if form == PAIR else 16
+    turned = given.said("transpose_b") == "MN" and given.kind.element_bits == 8
+    if turned and given.n % step:
+        says = f"N is {given.n}. An MN-major B of 8 bits takes N in steps of {step} with {CALLED[form]}."
+        yield Notice("bad_n", "n", says, "PTX ISA 9.1, Table 52")
+
+
 def forms(given: Idesc) -> dict[str, list[Notice]]:
-    """Every form → why the word is illegal in it; an empty list where it is legal. What is wrong in every form is in
-    `problems`.
+    """Return every form → why the word is illegal in it; an empty list where it is legal.
+
+    What is wrong in every form is in `problems`.
     """
     return {form: of_form(given, form) for form in FORMS}
 
 
 def legal_forms(given: Idesc) -> tuple[str, ...]:
-    """The forms in which the word is legal."""
+    """Return the forms in which the word is legal."""
     return () if problems(given) else tuple(form for form, why in forms(given).items() if not why)
 
 
 def warnings(given: Idesc) -> list[Notice]:
-    """What is legal and yet to be checked, each with its reason; what is open says so."""
+    """Return what is legal but should be checked, each with its reason; open questions are marked as open."""
     out, row = [], given.kind
     if given.said("k") == _K96:
         if given.m != 256:
-            says = "PTX's table lists K = 96 for M = 256 alone; CUTLASS runs it at M = 128, too. This is open."
+            says = "PTX's table lists K = 96 for M = 256 only; CUTLASS runs it at M = 128, too. This is open."
             out.append(Notice("k96_m", "m", says, SIZES))
         if given.code("sfa_id") % 2 or given.code("sfb_id") % 2:
             says = "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. This is open."
@@ -246,20 +289,20 @@ def warnings(given: Idesc) -> list[Notice]:
         source = "CUTLASS; not run on hardware"
         out.append(Notice("narrow_major", f"transpose_{turned[0][0]}", says_narrow(given), source))
     if row.lacking:
-        says = f"kind::{row.name} is of {row.targets} alone; {row.lacking} has none."
+        says = f"kind::{row.name} exists for {row.targets} only; {row.lacking} does not have it."
         out.append(Notice(f"{row.name}_target", "kind", says, SIZES))
     return out
 
 
 def _narrow_turned(given: Idesc) -> list[tuple[str, str]]:
-    """(operand, type) of every MN-major operand of 4 or 6 bits."""
+    """Return (operand, type) of every MN-major operand of 4 or 6 bits."""
     types = given.types
     turned = (side for side in "ab" if given.said(f"transpose_{side}") == "MN")
     return [(side, types[side]) for side in turned if types[side] in given.kind.turned and dtype(types[side]).bits < 8]
 
 
 def says_narrow(given: Idesc) -> str:
-    """Return what stands behind MN-major operands of 4 or 6 bits; "" where there are none."""
+    """Say what is known of MN-major operands of 4 or 6 bits; "" where there are none."""
     names = [f"{side.upper()} ({element})" for side, element in _narrow_turned(given)]
     if not names:
         return ""
@@ -275,9 +318,10 @@ _TRUE = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "k": 0, "mn":
 
 
 def encode(row: Kind, wish: Mapping[str, object], form: str = "") -> Idesc:
-    """The word of a wish: field name → type, number or flag. m and n must be given, the rest may be left out: the
-    first type of the kind, K-major, dense, ids 0. LayoutError names the field that no word can say, or that is
-    illegal: in `form`, or in every form where none is said.
+    """Return the word of a wish: field name → type, number or flag.
+
+    m and n must be given. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names a field that
+    the word cannot express, or that is illegal: in `form`, or in every form where none is given.
     """
     keys(wish, (part.name for part in row.parts), "", "unknown_field")
     word = 0
@@ -297,7 +341,7 @@ def encode(row: Kind, wish: Mapping[str, object], form: str = "") -> Idesc:
 
 
 def _nowhere(made: Idesc) -> LayoutError:
-    """The refusal of a word that is legal in no form: about the field that is wrong in the form that comes nearest."""
+    """Return the error for a word that is legal in no form: about the wrong field of the form that comes nearest."""
     first = min(forms(made).values(), key=len)[0]
     sizes = {"m": f"M is {made.m}.", "n": f"N is {made.n}."}
     said = sizes.get(first.field, first.message) if first.code != "shift_without_ws" else first.message
@@ -305,13 +349,13 @@ def _nowhere(made: Idesc) -> LayoutError:
 
 
 def _sizes(made: Idesc) -> str:
-    """The legal M and N of every form."""
+    """Return the legal M and N of every form."""
     known = [(CALLED[name], row) for (name, sparse), row in made.kind.sizes.items() if sparse == made.sparse]
     return " ".join(f"{name}: M {listed([str(m) for m in row.m], 'or')}, N {row.n_words}." for name, row in known)
 
 
 def _code(row: Kind, part: Part, given: object) -> int:
-    """The code of one field of a wish."""
+    """Return the code of one field of a wish."""
     blank = given is None or given == ""
     if part.chosen:
         return part.codes[choice(str(given), part.name, tuple(part.codes), "bad_type")] if not blank else _first(part)
@@ -335,7 +379,7 @@ def _first(part: Part) -> int:
 
 
 def _flag(row: Kind, part: Part, given: object) -> int:
-    """0 or 1 of a flag: a boolean, a number, or a word; refused where the kind has only 0."""
+    """Return 0 or 1 for a flag: a boolean, a number, or a word; LayoutError where the kind has only 0."""
     text = str(given).strip().lower()
     if text not in _TRUE:
         raise LayoutError("bad_choice", f"{part.name} is {quoted(given)}.", "Allowed: 0, 1.", part.name)

@@ -33,7 +33,7 @@ class Part:
         return self.field.name
 
     def said(self, word: int) -> str:
-        """What the field of a word says: a name, a number, or that the code is reserved.
+        """Return what the field of a word says: a name, a number, or that the code is reserved.
 
         >>> Part(Field("a", 7, 9), {"f16": 0, "bf16": 1}, True).said(3 << 7)
         'reserved (3)'
@@ -44,7 +44,7 @@ class Part:
         return next((name for name, known in self.codes.items() if known == code), f"reserved ({code})")
 
     def legal(self, word: int) -> bool:
-        """Whether the code has a meaning in this kind."""
+        """Return whether the code has a meaning in this kind."""
         return not self.codes or self.field.get(word) in self.codes.values()
 
 
@@ -100,7 +100,7 @@ class Kind:
         return K_BYTES * 8 // self.k
 
     def part(self, name: str) -> Part:
-        """A part by its name; LayoutError lists them."""
+        """Return a part by its name; LayoutError lists them."""
         for part in self.parts:
             if part.name == name:
                 return part

@@ -32,9 +32,9 @@ SCALE_ATOM = Atom()
 
 
 def tile(rows: int, factors: int) -> Pattern:
-    """Atoms of a whole operand, those along K first: (128 bytes of 16-byte lines)(byte) → (row, factor).
+    """Return the atoms of a whole operand, those along K first: (128 bytes of 16-byte lines)(byte) → (row, factor).
 
-    LayoutError for sizes that are no whole atoms.
+    LayoutError for sizes that are not multiples of the atom.
     """
     for name, size, unit in (("rows", rows, ROWS), ("factors", factors, COLUMNS)):
         if size < unit or size % unit:
@@ -43,7 +43,7 @@ def tile(rows: int, factors: int) -> Pattern:
 
 
 def offset(row: Any, factor: Any, factors: int) -> Any:
-    """Byte of a factor from the first atom on; factors: of one row. Arguments broadcast."""
+    """Return the byte offset of a factor from the first atom; factors: of one row. Arguments broadcast."""
     atom = row // ROWS * (factors // COLUMNS) + factor // COLUMNS
     return (
         SCALE_ATOM.bytes * atom + SCALE_ATOM.line * (row % GROUPS) + COLUMNS * (row % ROWS // GROUPS) + factor % COLUMNS

@@ -24,8 +24,10 @@ MOST_K = 4096  # of a tile
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """One copy: the atom of 128 rows from `row` and of 4 factors from `factor`; where it begins in global memory and
-    in the tile's shared memory, in bytes; the descriptor that reads it there, and the column that it fills first.
+    """One copy of an atom: 128 rows from `row`, 4 factors from `factor`.
+
+    Its start in global memory and in the tile's shared memory, in bytes; the descriptor that reads it there, and the
+    first column that it fills.
     """
 
     row: int
@@ -38,8 +40,10 @@ class Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Where one factor is: bytes from the operand's start in row-major, in atoms and in shared memory; of tensor
-    memory every lane that has a copy, with the column and the byte of it; the step that reads it.
+    """Where one factor lies.
+
+    Bytes from the operand's start in row-major, in atoms and in shared memory; in tensor memory every lane with a copy,
+    with the column and its byte; the step that reads it.
     """
 
     row_major: int
@@ -71,7 +75,7 @@ class Side:
 
     @property
     def per_step(self) -> int:
-        """Factors a row and step: S of scale_vec::SX."""
+        """Factors per row and step: S of scale_vec::SX."""
         return FACTORS[self.mma.scale_vec]
 
     @property
@@ -81,7 +85,7 @@ class Side:
 
     @property
     def factors(self) -> int:
-        """Factors of a row in the tile, padded to whole atoms."""
+        """Factors per row of the tile, padded to whole atoms."""
         return _whole(self.k // self.block, scales.COLUMNS)
 
     @property
@@ -110,14 +114,16 @@ class Side:
         return self.group_columns * self.atoms[1]
 
     def shared_offset(self, row: int, factor: int) -> int:
-        """Byte of a factor in the tile's shared memory: of four factors all atoms of the rows, then the next four."""
+        """Return the byte offset of a factor in the tile's shared memory: all atoms of the rows for four factors, then
+        the next four.
+        """
         atom = factor // scales.COLUMNS * self.atoms[0] + row // scales.ROWS
         inside = scales.offset(row % scales.ROWS, factor % scales.COLUMNS, scales.COLUMNS)
         return int(scales.SCALE_ATOM.bytes * atom + inside)
 
     def copies(self) -> list[Copied]:
-        """The copies that bring the tile to tensor memory, in the order of its columns; LayoutError where they are
-        open.
+        """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError where they
+        are open.
         """
         if self.split:
             says = "How the factors of a pair with M = 128 lie in shared memory for their copies is open."
@@ -134,7 +140,7 @@ class Side:
         return out
 
     def where(self, row: int, factor: int) -> Held:
-        """Everywhere that a factor is; LayoutError for one that the tile has not."""
+        """Return every place of a factor; LayoutError for one outside the tile."""
         for name, given, most in (("row", row, self.rows), ("factor", factor, self.k // self.block)):
             if not 0 <= given < most:
                 says = f"{name} is {given}. The tile has {most}."
@@ -172,8 +178,9 @@ def _whole(size: int, unit: int) -> int:
 
 
 def sides(mma: Mma, k: int, columns: tuple[int, int | None], shared: tuple[int, int | None]) -> tuple[Side, Side]:
-    """Both operands of a tile; what is None of B follows A's. LayoutError for kinds without factors, for K = 96, and
-    for a tile that is no whole number of steps.
+    """Return both operands of a tile; what is None for B follows A's.
+
+    LayoutError for kinds without factors, for K = 96, and for a tile that is not a whole number of steps.
     """
     if not mma.kind.scaled:
         says = f"kind::{mma.kind.name} is not block-scaled."
@@ -194,7 +201,10 @@ def sides(mma: Mma, k: int, columns: tuple[int, int | None], shared: tuple[int, 
 
 
 def steps(a: Side, b: Side, wish: dict[str, object] | None = None) -> list[Step]:
-    """Every MMA of the tile. wish: types and majors of the instruction descriptor; sizes and ids are the tile's."""
+    """Return every MMA of the tile.
+
+    wish: types and majors of the instruction descriptor; sizes and ids are the tile's.
+    """
     out = []
     for n in range(a.k // a.mma.k):
         first = n * a.per_step
@@ -213,5 +223,5 @@ def steps(a: Side, b: Side, wish: dict[str, object] | None = None) -> list[Step]
 
 
 def copy_text(mma: Mma) -> str:
-    """The PTX text of the copies."""
+    """Return the PTX text of the copies."""
     return COPY.format(group=PAIR if mma.form == PAIR else "cta_group::1")

@@ -47,12 +47,12 @@ class Issued:
 
 
 def issued(text: object, field: str = "instruction") -> Issued:
-    """A tcgen05.mma from its PTX text; LayoutError says what is missing."""
+    """Parse a tcgen05.mma from its PTX text; LayoutError says what is missing."""
     found = _TEXT.search(text) if isinstance(text, str) else None
     words = re.findall(r"[\w:]+", found[1].lower()) if found else []
     kinds = [word for word in words if word.startswith("kind::")]
     if not kinds:
-        raise LayoutError("bad_instruction", f"'{shown(text, 80)}' is no tcgen05.mma of some kind.", HINT, field)
+        raise LayoutError("bad_instruction", f"'{shown(text, 80)}' is not a tcgen05.mma with a kind.", HINT, field)
     try:
         row = idesc.kind(kinds[0])
         group = next((word.rpartition(":")[2] for word in words if word.startswith("cta_group::")), "1")
@@ -62,7 +62,7 @@ def issued(text: object, field: str = "instruction") -> Issued:
 
 
 def view(by: Issued, given: Idesc, operand: str, major: str = "") -> View:
-    """How operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
+    """Return how operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
 
     LayoutError where the instruction descriptor is illegal for this opcode, or says another major.
     """

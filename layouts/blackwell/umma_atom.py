@@ -61,7 +61,7 @@ class UmmaAtom:
         return self.word.m, self.word.n, self.word.k
 
     def major(self, operand: str) -> str:
-        """K or MN, of operand a or b."""
+        """Return the major of operand a or b: K or MN."""
         return self.word.said(f"transpose_{operand}")
 
     @property
@@ -87,7 +87,7 @@ class UmmaAtom:
 
     @property
     def named(self) -> tuple[AtomRow, str] | None:
-        """CUTLASS's row of it and what stands behind its stem; None where CUTLASS has no such atom."""
+        """CUTLASS's row for the atom and the rest of its name after the stem; None where CUTLASS has no such atom."""
         if self.mma.form == WS:
             return None
         for row, ending in _endings():
@@ -118,8 +118,10 @@ def made(
     factors: str = "",
     scaled_d: bool = False,
 ) -> UmmaAtom:
-    """The atom of a kind. wish: fields of the instruction descriptor; factors: its scale vector, the kind's first where
-    it is empty. LayoutError names what is illegal.
+    """Return the atom of a kind.
+
+    wish: fields of the instruction descriptor; factors: its scale vector, "" for the kind's first. LayoutError names
+    what is illegal.
     """
     vector = ""
     if kind.scaled:
@@ -135,12 +137,12 @@ def made(
 
 
 def narrower(atom: UmmaAtom, ending: str) -> str:
-    """Why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" where it has."""
+    """Explain why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" where it has one."""
     m, n, _ = atom.shape
     kind, pair = atom.mma.kind.name, atom.mma.form == PAIR
     only = ONLY_M.get((kind, pair))
     if only and m != only:
-        return f"CUTLASS's atom of a pair has M {only} alone; M is {m}."
+        return f"CUTLASS's atom of a pair takes only M {only}; M is {m}."
     family = ending.removesuffix("_SCALED")
     for name, rows in (("", 0), ("", m), (kind, 0), (kind, m)):
         step = STEPS.get((name, family, pair, rows))
@@ -150,7 +152,7 @@ def narrower(atom: UmmaAtom, ending: str) -> str:
 
 
 def fitting(ctas: int, m: int, n: int, k: int) -> list[Issued]:
-    """Every kind, dense or sparse, that has an MMA of these sizes on so many CTAs."""
+    """Return every kind, dense or sparse, that has an MMA of these sizes on this number of CTAs."""
     form = PAIR if ctas > 1 else ALONE
     return [
         Issued(kind, form, sparse)
@@ -164,5 +166,5 @@ def fitting(ctas: int, m: int, n: int, k: int) -> list[Issued]:
 
 
 def stem(row: AtomRow, ending: str, pair: bool) -> str:
-    """CUTLASS's name without its arguments: SM100_MMA_F16BF16_2x1SM_SS."""
+    """Return CUTLASS's name without its arguments: SM100_MMA_F16BF16_2x1SM_SS."""
     return "_".join([row.stem, *([PAIRED] if pair else []), ending])

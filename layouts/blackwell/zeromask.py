@@ -38,12 +38,12 @@ SOURCE = "PTX ISA 9.1, 9.7.16.4.3, Table 45"
 
 @dataclass(frozen=True, slots=True)
 class ZeroMask:
-    """A zero-column mask descriptor. Reserved bits are kept as they are."""
+    """A zero-column mask descriptor. Reserved bits are kept."""
 
     word: int
 
     def get(self, name: str) -> int:
-        """A field by its name."""
+        """Return a field by its name."""
         return FIELDS[NAMES.index(name)].get(self.word)
 
     @property
@@ -51,13 +51,17 @@ class ZeroMask:
         return self.word & RESERVED
 
     def bits(self, m: int, n: int) -> list[int]:
-        """The N bits of the mask, column 0 first; 1: the column is zero. LayoutError for an M or N that .ws has not."""
+        """Return the N bits of the mask, column 0 first; 1: the column is zero.
+
+        LayoutError for an M or N that .ws does not have.
+        """
         parts = SUBMASKS[_one_of(m, "m", tuple(SUBMASKS))]
         wide = _one_of(n, "n", LEGAL_N) // parts
         return [bit for part in range(parts) for bit in self.sub_mask(part, wide)]
 
     def sub_mask(self, part: int, wide: int) -> list[int]:
-        """The bits of one sub-mask: runs of skip + 1 ones and use + 1 zeros in turn, the first `start count` dropped.
+        """Return the bits of one sub-mask: runs of skip + 1 ones and use + 1 zeros in turn, the first `start count`
+        dropped.
 
         >>> ZeroMask(encode({"non_zero_mask": 1, "skip_span": 2, "use_span": 3}).word).sub_mask(0, 8)
         [0, 0, 0, 0, 1, 1, 1, 0]
@@ -71,11 +75,11 @@ class ZeroMask:
         return [period[(start + at) % len(period)] for at in range(wide)]
 
     def columns(self, m: int, n: int) -> list[int]:
-        """The columns of D for which B is zero, in order."""
+        """Return the columns of D for which B is zero, in order."""
         return [at for at, bit in enumerate(self.bits(m, n)) if bit]
 
     def problems(self, m: int) -> list[str]:
-        """What is illegal in the word for an M."""
+        """Return what is illegal in the word for an M."""
         out = []
         if self.reserved:
             out.append(f"Reserved bits are set: 0x{self.reserved:016x}. They must be 0.")
@@ -89,7 +93,7 @@ class ZeroMask:
 
 
 def read(given: object, field: str = "word") -> int:
-    """A 64-bit word in any spelling."""
+    """Parse a 64-bit word in any spelling."""
     return read_word(given, field).word
 
 
@@ -101,7 +105,7 @@ def _one_of(given: int, field: str, allowed: Sequence[int]) -> int:
 
 
 def encode(given: Mapping[str, object]) -> ZeroMask:
-    """A word from its fields; those left out are 0. LayoutError names the field that does not fit.
+    """Return a word from its fields; those left out are 0. LayoutError names the field that does not fit.
 
     Spans are the fields' values: a run of 3 zeroed columns is skip_span 2.
     """
@@ -113,7 +117,7 @@ def encode(given: Mapping[str, object]) -> ZeroMask:
 
 
 def runs(bits: Sequence[int]) -> list[tuple[int, int]]:
-    """The (first, last) columns of every run of ones.
+    """Return the (first, last) columns of every run of ones.
 
     >>> runs([0, 1, 1, 0, 1])
     [(1, 2), (4, 4)]

@@ -41,7 +41,7 @@ class CopyAtom:
 
     @property
     def reference(self) -> CuteLayout:
-        """The side that registers are on: a load's destination, else the source."""
+        """The side of the registers: a load's destination, else the source."""
         return self.destination if self.loads else self.source
 
     @property
@@ -49,19 +49,19 @@ class CopyAtom:
         return self.instruction is not None and self.instruction.family.loads
 
     def values(self, element_bits: int) -> int:
-        """Elements of a thread's source in one access (CuTe's NumValSrc)."""
+        """Return the number of elements of a thread's source in one access (CuTe's NumValSrc)."""
         return max(1, self.source.modes[1].size // element_bits)
 
 
 def plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
-    """universal or cp.async; bits: of one access."""
+    """Return universal or cp.async; bits: of one access."""
     width = element_bits if bits is None and name == "universal" else bits or 128
     if width not in PLAIN[name] or width % element_bits:
         raise LayoutError(
             "bad_atom",
-            f"{name} of {width} bits moves no whole elements of {element_bits}."
+            f"{name} of {width} bits does not move whole elements of {element_bits}."
             if width % element_bits
-            else f"{name} moves no {width} bits at once.",
+            else f"{name} cannot move {width} bits at once.",
             f"Allowed: {', '.join(str(n) for n in PLAIN[name] if n % element_bits == 0) or 'wider elements'}.",
             "bits",
         )
@@ -80,10 +80,10 @@ def widest_access(limit: int, element_bits: int, values: int) -> int:
 
 
 def matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
-    """ldmatrix or stmatrix: fragments in registers, rows of matrices in shared memory."""
+    """Return ldmatrix or stmatrix: fragments in registers, rows of matrices in shared memory."""
     family, address = instruction.family, instruction.address
     if family.memory is not Place.ROWS or address is None:
-        raise LayoutError("bad_atom", f"'{instruction.ptx}' is no copy atom.", f"Allowed: {HINT}", "atom")
+        raise LayoutError("bad_atom", f"'{instruction.ptx}' is not a copy atom.", f"Allowed: {HINT}", "atom")
     data = instruction.operands["data"]
     if family.unpacks:
         raise LayoutError(
@@ -117,7 +117,8 @@ def _scaled(stride: Any, by: int) -> Any:
 
 
 def printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits: int) -> tuple[str, ...]:
-    """The PTX of every ldmatrix or stmatrix that has these layouts (thread, value) → element, as print shows them;
+    """Return the PTX of every ldmatrix or stmatrix with these layouts (thread, value) → element, as print shows them.
+
     universal where one thread moves its own values.
     """
     if source.rank != 2 or destination.rank != 2 or max(source.size, destination.size) > 1 << 12:

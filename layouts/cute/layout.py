@@ -11,6 +11,7 @@ counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> demands |S|
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +45,9 @@ _TOKEN = re.compile(r"[0-9]+|[(),]")
 
 @dataclass(frozen=True, slots=True)
 class CuteLayout(Shown):
-    """swizzle ∘ offset + (shape:stride). unit_bits: what smem_ptr says the index counts; the XOR is on the byte address
-    then.
+    """swizzle ∘ offset + (shape:stride).
+
+    unit_bits: the width that smem_ptr gives the index; the XOR is then on byte addresses.
     """
 
     shape: Nested
@@ -71,23 +73,23 @@ class CuteLayout(Shown):
 
     @property
     def cosize(self) -> int:
-        """One more than the greatest index before any swizzle."""
+        """One more than the largest index before any swizzle."""
         ends = zip(leaves(self.shape), leaves(self.stride), strict=True)
         return self.offset + 1 + sum((count - 1) * step for count, step in ends)
 
     @property
     def modes(self) -> tuple[CuteLayout, ...]:
-        """The plain layouts of the modes; a layout of one int has itself."""
+        """The plain layouts of the modes; a layout of one int is its own only mode."""
         pairs = zip(tuples.modes(self.shape), tuples.modes(self.stride), strict=True)
         return tuple(CuteLayout(shape, stride) for shape, stride in pairs)
 
     def __call__(self, *coord: Nested) -> int:
-        """The index at a coordinate: one number a mode, or one for all modes together."""
+        """Return the index at a coordinate: one number per mode, or one for all modes together."""
         at = self.offset + tuples.index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
         return self.swizzle(at) if self.swizzle else at
 
     def indices(self) -> NDArray[np.int64]:
-        """The indices of all coordinates in colexicographic order: int64 [size]."""
+        """Return the indices of all coordinates in colexicographic order: int64 [size]."""
         out = np.full(1, self.offset, dtype=np.int64)
         for count, step in zip(leaves(self.shape), leaves(self.stride), strict=True):
             out = (np.arange(count, dtype=np.int64)[:, None] * step + out).reshape(-1)
@@ -95,7 +97,7 @@ class CuteLayout(Shown):
 
 
 def parse(text: str, field: str = "layout") -> CuteLayout:
-    """A layout with all that may stand in front of it; LayoutError says which part cannot be read."""
+    """Parse a layout with everything that may precede it; LayoutError says which part cannot be read."""
     if len(text) > LONGEST:
         raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
     text = text.strip()
@@ -123,7 +125,7 @@ def parse(text: str, field: str = "layout") -> CuteLayout:
 
 
 def read_swizzle(given: object, field: str = "swizzle") -> Swizzle:
-    """Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
+    """Parse Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
     match = _SWIZZLE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= LONGEST else None
     if not match:
         hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
@@ -143,7 +145,7 @@ def _swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
 
 
 def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nested]:
-    """`shape:stride` as two congruent nested tuples of ints; LayoutError names the part that cannot be read."""
+    """Parse `shape:stride` into two congruent nested tuples of ints; LayoutError names the part that cannot be read."""
     told = shown(whole or text, 80)
     if len(text) > LONGEST:
         raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
@@ -159,7 +161,7 @@ def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nes
 
 
 def _nested(told: str, text: str, field: str) -> Nested:
-    """One int tuple, read with a stack: a number, or items between parentheses."""
+    """Parse one int tuple with a stack: a number, or items between parentheses."""
 
     def bad(why: str) -> LayoutError:
         return LayoutError("bad_cute", f"'{told}' {why}.", HINT, field)
@@ -167,35 +169,43 @@ def _nested(told: str, text: str, field: str) -> Nested:
     open_: list[list[Nested]] = [[]]
     item_due = True
     for token in _TOKEN.findall(text):
-        if item_due and token == "(":
-            open_.append([])
-            if len(open_) > DEEPEST:
-                raise bad(f"is nested deeper than {DEEPEST}")
-        elif item_due and token not in "),":
-            if len(token) > 10 or int(token) > MOST:
-                raise bad(f"has the number {shown(token)}, more than {MOST}")
-            open_[-1].append(int(token))
-            item_due = False
-        elif not item_due and token == "," and len(open_) > 1:
-            item_due = True
-        elif not item_due and token == ")" and len(open_) > 1:
-            done = tuple(open_.pop())
-            open_[-1].append(done)
-        elif not item_due and len(open_) == 1:
-            raise bad("goes on after its layout" if token != ")" else "has unbalanced parentheses")
-        else:
-            raise bad(
-                f"has '{token}' where a number or '(' is expected"
-                if item_due
-                else f"has '{token}' where ',' or ')' is expected"
-            )
+        item_due = _take_item(token, open_, bad) if item_due else _take_separator(token, open_, bad)
     if len(open_) > 1 or item_due:
         raise bad("has unbalanced parentheses")
     return open_[0][0]
 
 
+def _take_item(token: str, open_: list[list[Nested]], bad: Callable[[str], LayoutError]) -> bool:
+    """Put a number, or an opened tuple, on the stack; return whether an item is due next."""
+    if token == "(":
+        open_.append([])
+        if len(open_) > DEEPEST:
+            raise bad(f"is nested deeper than {DEEPEST}")
+        return True
+    if token in "),":
+        raise bad(f"has '{token}' where a number or '(' is expected")
+    if len(token) > 10 or int(token) > MOST:
+        raise bad(f"has the number {shown(token)}, more than {MOST}")
+    open_[-1].append(int(token))
+    return False
+
+
+def _take_separator(token: str, open_: list[list[Nested]], bad: Callable[[str], LayoutError]) -> bool:
+    """Take a comma, or close the innermost tuple; return whether an item is due next."""
+    if len(open_) == 1:
+        raise bad("goes on after its layout" if token != ")" else "has unbalanced parentheses")
+    if token not in (",", ")"):
+        raise bad(f"has '{token}' where ',' or ')' is expected")
+    if token == ")":
+        done = tuple(open_.pop())
+        open_[-1].append(done)
+    return token == ","
+
+
 def index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
-    """CuTe's colexicographic coordinate to index of one mode, [(size, stride)]; the last digit takes the rest.
+    """Return the index of CuTe's colexicographic coordinate in one mode, [(size, stride)]; the last digit takes the
+    rest.
+
     Broadcasts.
     """
     out = 0

@@ -15,6 +15,7 @@ stands for a number is refused: its value is not in the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -33,14 +34,20 @@ _TOKEN = re.compile(
     r"([A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*)|(.))"
 )
 _NAMED = re.compile(r"(?:.*(?:::|\.))?(\w+)\Z")
-_NUMBERS = {"Int", "C", "constant", "integral_constant", "Constant"}
+_NUMBERS = ("Int", "C", "constant", "integral_constant", "Constant")
+_WORDS = {  # names that are values
+    **dict.fromkeys(UNDERSCORES),
+    **dict.fromkeys(LEFT, "left"),
+    **dict.fromkeys(RIGHT, "right"),
+}
+_SWIZZLES = ("Sw", "Swizzle", "S")
 _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 
 Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, or "left" and "right"
 
 
 class Reader:
-    """One text, read by recursive descent."""
+    """A recursive-descent parser of one text."""
 
     tuples: tuple[str, ...] = ("(", "[")  # what opens a tuple
 
@@ -75,7 +82,7 @@ class Reader:
         return found
 
     def composed(self) -> Value:
-        """Values with `o` between them: a swizzle, an offset, a layout."""
+        """Parse values with `o` between them: a swizzle, an offset, a layout."""
         parts: list[Value] = []
         while True:
             if self.next.startswith("smem_ptr"):
@@ -96,17 +103,19 @@ class Reader:
         return made
 
     def in_front(self, part: Value, made: CuteLayout) -> CuteLayout:
-        """swizzle ∘ layout or offset ∘ layout."""
+        """Return swizzle ∘ layout or offset ∘ layout."""
         if isinstance(part, Swizzle) and made.swizzle is None:
             return replace(made, swizzle=part if part.bits else None)
         if isinstance(part, int) and not made.offset and made.swizzle is None:
             return replace(made, offset=part)
         if isinstance(part, tuple) and part[:1] == ("unit",):
             return replace(made, unit_bits=part[1])
-        raise self.bad("composes what CuTe prints in no layout", "Allowed: Sw<B,M,S> o offset o shape:stride.")
+        raise self.bad(
+            "composes values that CuTe does not print in a layout", "Allowed: Sw<B,M,S> o offset o shape:stride."
+        )
 
     def pair(self) -> Value:
-        """One value, or shape:stride."""
+        """Parse one value, or shape:stride."""
         found = self.value()
         if self.next != ":":
             return found
@@ -134,7 +143,7 @@ class Reader:
         return value if isinstance(value, int) else tuple(self.ints(item) for item in value)
 
     def as_layout(self, value: Value) -> CuteLayout:
-        """A layout; a shape is one with compact column-major strides."""
+        """Return a layout; a shape becomes one with compact column-major strides."""
         return value if isinstance(value, CuteLayout) else self.layout(value, "left")
 
     def value(self) -> Value:
@@ -157,7 +166,7 @@ class Reader:
                 self.take()
                 right = self.value()
                 if not (isinstance(found, int) and isinstance(right, int)):
-                    raise self.bad("multiplies what is no number")
+                    raise self.bad("multiplies something that is not a number")
                 found = self.number(str(found * right))
             elif self.next == "(":
                 found = self.applied(found)
@@ -168,7 +177,7 @@ class Reader:
         return found
 
     def applied(self, found: Value) -> Value:
-        """What brackets behind a value mean: nothing, as in `Int<8>{}()`."""
+        """Apply brackets after a value: nothing, as in `Int<8>{}()`."""
         self.take("(")
         self.take(")")
         return found
@@ -180,7 +189,7 @@ class Reader:
         return int(digits)
 
     def items(self, close: str) -> list[tuple[str, Value]]:
-        """Values up to a closing bracket, each with its keyword or ""."""
+        """Parse values up to a closing bracket, each with its keyword or ""."""
         out: list[tuple[str, Value]] = []
         while self.next != close:
             word = ""
@@ -196,58 +205,80 @@ class Reader:
         return out
 
     def named(self, token: str) -> Value:
-        """A name, and what stands between its brackets."""
+        """Parse a name, and what stands between its brackets."""
         name = (_NAMED.match(token) or ["", token])[1]
-        if name in UNDERSCORES:
-            return None
+        if name in _WORDS:
+            return _WORDS[name]
         if re.fullmatch(r"_\d+", name):
             return self.number(name)
-        if name in LEFT | RIGHT:
-            return "left" if name in LEFT else "right"
-        if name in ("Sw", "Swizzle", "S") and self.next == "<":
+        if name in _SWIZZLES and self.next == "<":
             self.take("<")
             return self.swizzle()
         if self.next not in ("<", "(", "{"):
             raise self.bad(
                 f"has the name '{shown(token)}': its value is not in the text", "Write the number in its place."
             )
+        values, words = self.parse_arguments()
+        make = _MAKERS.get(name)
+        if make is None:
+            raise self.refuse_name(name)
+        return make(self, name, values, words)
+
+    def parse_arguments(self) -> tuple[list[Value], dict[str, Value]]:
+        """Parse the values, and those given by name, between the brackets of a name: `<…>`, `(…)` or `<…>(…)`."""
         given: list[tuple[str, Value]] = []
         opened = ""
         while self.next in ("<", "(") and opened != "(":  # brackets behind the call are not its own
             opened = self.take()
             given += self.items(_CLOSE[opened])
-        values = [v for word, v in given if not word]
-        words = {word: v for word, v in given if word}
-        if name in _NUMBERS:
-            numbers = [v for v in values if isinstance(v, int)]
-            if len(numbers) != 1:
-                raise self.bad(f"has '{name}' without a number")
-            return numbers[0]
-        if name in TUPLES:
-            return tuple(values)
-        if name in ("Layout", "make_layout", "make_ordered_layout", "ComposedLayout", "composition"):
-            return self.made(name, values, words)
-        if name == "make_composed_layout":
-            named = [words.get("inner"), words.get("offset", 0), words.get("outer")]
-            return self.made("ComposedLayout", named if words else values, {})
-        if name == "make_swizzle" and len(values) == 3:
-            return Swizzle(*(self.ints(v) for v in values))
-        raise self.bad(f"has '{shown(name)}', which is no CuTe layout, shape or swizzle")
+        return [v for word, v in given if not word], {word: v for word, v in given if word}
 
-    def made(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
-        if name == "make_ordered_layout":
-            shape, order = (*values, *words.values())[:2] if len(values) + len(words) == 2 else (None, None)
-            order = self.ints(order)
-            if isinstance(order, int) or any(isinstance(item, tuple) for item in order):
-                raise self.bad("orders modes that are nested")
-            return algebra.ordered(self.ints(shape), order)
-        if name in ("ComposedLayout", "composition") and any(isinstance(v, Swizzle) for v in values):
+    def refuse_name(self, name: str) -> LayoutError:
+        return self.bad(f"has '{shown(name)}', which is not a CuTe layout, shape or swizzle")
+
+    def make_number(self, name: str, values: list[Value], words: dict[str, Value]) -> int:
+        """Return the number of `Int<8>`."""
+        numbers = [v for v in values if isinstance(v, int)]
+        if len(numbers) != 1:
+            raise self.bad(f"has '{name}' without a number")
+        return numbers[0]
+
+    def make_tuple(self, name: str, values: list[Value], words: dict[str, Value]) -> tuple[Value, ...]:
+        """Return the tuple of `Shape<_4,_8>` and of `make_shape(4, 8)`."""
+        return tuple(values)
+
+    def make_swizzle(self, name: str, values: list[Value], words: dict[str, Value]) -> Swizzle:
+        """Return the swizzle of `make_swizzle(3, 4, 3)`."""
+        if len(values) != 3:
+            raise self.refuse_name(name)
+        return Swizzle(*(self.ints(v) for v in values))
+
+    def make_ordered_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `make_ordered_layout(shape, order)`."""
+        shape, order = (*values, *words.values())[:2] if len(values) + len(words) == 2 else (None, None)
+        order = self.ints(order)
+        if isinstance(order, int) or any(isinstance(item, tuple) for item in order):
+            raise self.bad("orders modes that are nested")
+        return algebra.ordered(self.ints(shape), order)
+
+    def make_composed_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `make_composed_layout(inner, offset, outer)`."""
+        parts = [words.get("inner"), words.get("offset", 0), words.get("outer")] if words else values
+        return self.make_composition("ComposedLayout", parts, {})
+
+    def make_composition(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `composition(…)` or `ComposedLayout<…>`, a swizzle in front or not."""
+        if any(isinstance(v, Swizzle) for v in values):
             made = self.as_layout(values[-1])
             for part in reversed(values[:-1]):
                 made = self.in_front(part, made)
             return made
         if name == "composition" and len(values) == 2:
             return algebra.composition(self.as_layout(values[0]), values[1])
+        return self.make_layout(name, values, words)
+
+    def make_layout(self, name: str, values: list[Value], words: dict[str, Value]) -> CuteLayout:
+        """Return the layout of `make_layout(shape, stride)`, and that of several layouts side by side."""
         if len(values) > 1 and all(isinstance(v, CuteLayout) for v in values):
             return algebra.joined(*values)
         shape = values[0] if values else words.get("shape")
@@ -265,14 +296,15 @@ class Reader:
 
 
 def read(text: str, field: str = "layout") -> Value:
-    """Whatever a text spells: an int, None for the underscore, a tuple, a CuteLayout or a Swizzle. LayoutError
-    `bad_cute` says which part cannot be read.
+    """Parse any CuTe value: an int, None for the underscore, a tuple, a CuteLayout or a Swizzle.
+
+    LayoutError `bad_cute` says which part cannot be read.
     """
     return Reader(text, field).whole()
 
 
 def read_layout(text: str, field: str = "layout") -> CuteLayout:
-    """A layout with all that may stand in front of it; a shape alone has compact column-major strides.
+    """Parse a layout with everything that may precede it; a shape alone has compact column-major strides.
 
     >>> str(read_layout("Layout<Shape<_4,Int<8>>,Stride<_8,_1>>{}"))
     '(4,8):(8,1)'
@@ -280,12 +312,12 @@ def read_layout(text: str, field: str = "layout") -> CuteLayout:
     reader = Reader(text, field)
     found = reader.whole()
     if isinstance(found, Swizzle) or found is None or isinstance(found, str):
-        raise reader.bad("is no layout")
+        raise reader.bad("is not a layout")
     return reader.as_layout(found)
 
 
 def read_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
-    """A tiler: a layout, an int, None for the underscore, or a tuple of tilers.
+    """Parse a tiler: a layout, an int, None for the underscore, or a tuple of tilers.
 
     >>> read_tiler("Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>>")
     (32, None, CuteLayout(shape=(4, 2), stride=(1, 8), swizzle=None, unit_bits=None, offset=0))
@@ -293,7 +325,9 @@ def read_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
     reader = Reader(text, field)
     found = reader.whole()
     if isinstance(found, Swizzle | str) or 0 in _sizes(found):
-        raise reader.bad("is no tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8)).")
+        raise reader.bad(
+            "is not a tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8))."
+        )
     return found
 
 
@@ -304,7 +338,7 @@ def _sizes(tiler: algebra.Tiler) -> list[int]:
 
 
 def read_coordinate(text: str, field: str = "coord") -> Nested:
-    """A coordinate: ints, tuples, and None for underscores."""
+    """Parse a coordinate: ints, tuples, and None for underscores."""
     reader = Reader(text, field)
     found = reader.whole()
 
@@ -313,7 +347,7 @@ def read_coordinate(text: str, field: str = "coord") -> Nested:
             for item in value:
                 check(item)
         elif not (value is None or isinstance(value, int)):
-            raise reader.bad("is no coordinate", "e.g. (3,_) or (_,(1,_)).")
+            raise reader.bad("is not a coordinate", "e.g. (3,_) or (_,(1,_)).")
 
     check(found)
     return found
@@ -323,12 +357,12 @@ def read_coordinate(text: str, field: str = "coord") -> Nested:
 
 
 def _ctype(nested: Nested, name: str) -> str:
-    """`Shape<_4,Shape<_2,_8>>`; an int is `_4`."""
+    """Return `Shape<_4,Shape<_2,_8>>`; an int is `_4`."""
     return f"_{nested}" if isinstance(nested, int) else f"{name}<{','.join(_ctype(item, name) for item in nested)}>"
 
 
 def _constant(text: str) -> str:
-    """CuTe names _N only the numbers it has names for: others are Int<N>."""
+    """Return _N where CuTe has that name, else Int<N>."""
     return re.sub(r"_(\d+)", lambda m: m[0] if int(m[1]) in NAMED else f"Int<{m[1]}>", text)
 
 
@@ -337,7 +371,7 @@ NAMED = {*range(11), 12, 16, 384, 512, 768, *range(24, 257, 8), *(1 << n for n i
 
 
 def cxx(one: CuteLayout) -> str:
-    """A layout as a C++ type: `Layout<Shape<_4,_8>,Stride<_8,_1>>`."""
+    """Return a layout as a C++ type: `Layout<Shape<_4,_8>,Stride<_8,_1>>`."""
     plain = _constant(f"Layout<{_ctype(one.shape, 'Shape')},{_ctype(one.stride, 'Stride')}>")
     if not one.swizzle and not one.offset:
         return plain
@@ -346,7 +380,7 @@ def cxx(one: CuteLayout) -> str:
 
 
 def cxx_tiler(tiler: algebra.Tiler) -> str:
-    """A tiler as a C++ type: `Tile<_32,_,Layout<…>>`."""
+    """Return a tiler as a C++ type: `Tile<_32,_,Layout<…>>`."""
     if isinstance(tiler, tuple):
         return f"Tile<{','.join(map(cxx_tiler, tiler))}>"
     return "Underscore" if tiler is None else _constant(f"_{tiler}") if isinstance(tiler, int) else cxx(tiler)
@@ -359,7 +393,7 @@ def _py(nested: Nested) -> str:
 
 
 def python(one: CuteLayout) -> str:
-    """A layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
+    """Return a layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
     plain = f"cute.make_layout({_py(one.shape)}, stride={_py(one.stride)})"
     if not one.swizzle and not one.offset:
         return plain
@@ -369,6 +403,17 @@ def python(one: CuteLayout) -> str:
 
 
 def static(one: CuteLayout) -> str:
-    """A layout as CuTe prints static ones: `(_4,_8):(_8,_1)`."""
+    """Return a layout as CuTe prints static ones: `(_4,_8):(_8,_1)`."""
     front, _, last = str(one).rpartition(" o ")
     return (f"{front} o " if front else "") + re.sub(r"(\d+)", r"_\1", last)
+
+
+_MAKERS: dict[str, Callable[[Reader, str, list[Value], dict[str, Value]], Value]] = {
+    **dict.fromkeys(_NUMBERS, Reader.make_number),
+    **dict.fromkeys(TUPLES, Reader.make_tuple),
+    **dict.fromkeys(("Layout", "make_layout"), Reader.make_layout),
+    **dict.fromkeys(("ComposedLayout", "composition"), Reader.make_composition),
+    "make_ordered_layout": Reader.make_ordered_layout,
+    "make_composed_layout": Reader.make_composed_layout,
+    "make_swizzle": Reader.make_swizzle,
+}

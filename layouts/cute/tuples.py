@@ -22,50 +22,50 @@ Nested = Any  # an int, or a tuple of Nested
 
 
 def leaves(nested: Nested) -> list[int]:
-    """The ints of nested tuples, left to right."""
+    """Return the ints of nested tuples, left to right."""
     return [nested] if isinstance(nested, int) else [n for item in nested for n in leaves(item)]
 
 
 def spelled(nested: Nested) -> str:
-    """`(8,(2,4))` of nested tuples."""
+    """Return nested tuples as text: `(8,(2,4))`."""
     return str(nested) if isinstance(nested, int) else f"({','.join(map(spelled, nested))})"
 
 
 def size(nested: Nested) -> int:
-    """The product of all ints."""
+    """Return the product of all ints."""
     return prod(leaves(nested))
 
 
 def rank(nested: Nested) -> int:
-    """The number of modes; an int is one."""
+    """Return the number of modes; an int has one."""
     return 1 if isinstance(nested, int) else len(nested)
 
 
 def depth(nested: Nested) -> int:
-    """How deep it is nested: 0 for an int."""
+    """Return the depth of nesting: 0 for an int."""
     return 0 if isinstance(nested, int) else 1 + max(map(depth, nested), default=0)
 
 
 def modes(nested: Nested) -> tuple[Nested, ...]:
-    """The modes as a tuple; an int is its own only one."""
+    """Return the modes as a tuple; an int is its own only one."""
     return (nested,) if isinstance(nested, int) else tuple(nested)
 
 
 def unwrapped(items: Iterable[Nested]) -> Nested:
-    """A tuple of items, or the item where there is one."""
+    """Return a tuple of items, or the item itself where there is only one."""
     found = tuple(items)
     return found[0] if len(found) == 1 else found
 
 
 def congruent(a: Nested, b: Nested) -> bool:
-    """Whether two tuples are nested alike."""
+    """Return whether two tuples are nested alike."""
     if isinstance(a, int) or isinstance(b, int):
         return isinstance(a, int) and isinstance(b, int)
     return len(a) == len(b) and all(congruent(x, y) for x, y in zip(a, b, strict=True))
 
 
 def unlike(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
-    """Where a shape and a stride part, as a sentence's end: `mode 1: 8 with (1,2)`; "" for congruent ones."""
+    """Return where a shape and a stride differ, as a sentence's end: `mode 1: 8 with (1,2)`; "" for congruent ones."""
     if isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride):
         found = (unlike(x, y, (*at, n)) for n, (x, y) in enumerate(zip(shape, stride, strict=True)))
         return next((told for told in found if told), "")
@@ -76,14 +76,14 @@ def unlike(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
 
 
 def compatible(a: Nested, b: Nested) -> bool:
-    """Whether every coordinate of shape a is one of shape b: sizes agree where a has an int."""
+    """Return whether every coordinate of shape a is one of shape b: sizes agree where a has an int."""
     if isinstance(a, int):
         return a == size(b)
     return not isinstance(b, int) and len(a) == len(b) and all(compatible(x, y) for x, y in zip(a, b, strict=True))
 
 
 def compact(shape: Nested, start: int = 1) -> Nested:
-    """The strides of a compact column-major layout of a shape, as CuTe gives where none are written.
+    """Return the strides of a compact column-major layout of a shape, CuTe's default.
 
     >>> compact((4, (2, 3)))
     (1, (4, 8))
@@ -98,7 +98,7 @@ def compact(shape: Nested, start: int = 1) -> Nested:
 
 
 def compact_right(shape: Nested) -> Nested:
-    """The strides of a compact row-major layout (LayoutRight).
+    """Return the strides of a compact row-major layout (LayoutRight).
 
     >>> compact_right((4, (2, 3)))
     (6, (3, 1))
@@ -111,8 +111,10 @@ def _mirrored(nested: Nested) -> Nested:
 
 
 def index(coord: Nested, shape: Nested, stride: Nested) -> int:
-    """Coordinate → index. An int stands for the colexicographic coordinate of a whole mode; its last digit takes the
-    rest, so that indices past the size go on.
+    """Return the index of a coordinate.
+
+    An int stands for the colexicographic coordinate of a whole mode; its last digit takes the rest, so that indices go
+    on past the size.
     """
     if isinstance(shape, int):
         return int(coord) * int(stride)
@@ -127,7 +129,7 @@ def index(coord: Nested, shape: Nested, stride: Nested) -> int:
 
 
 def indices(coords: NDArray[np.int64], shape: Nested, stride: Nested) -> NDArray[np.int64]:
-    """The indices at colexicographic coordinates: int64 of their shape."""
+    """Return the indices at colexicographic coordinates: int64 of their shape."""
     out = np.zeros_like(coords)
     sizes, steps = leaves(shape), leaves(stride)
     for number, (count, step) in enumerate(zip(sizes, steps, strict=True)):
@@ -137,7 +139,9 @@ def indices(coords: NDArray[np.int64], shape: Nested, stride: Nested) -> NDArray
 
 
 def coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested:
-    """Index → natural coordinate: `at div stride mod shape` of every digit; without a stride the compact one's."""
+    """Return the natural coordinate of an index: `at div stride mod shape` of every digit; default: the compact
+    stride.
+    """
     if stride is None:
         stride = compact(shape)
     if isinstance(shape, int):
@@ -146,5 +150,5 @@ def coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested:
 
 
 def flat(coord: Nested, shape: Nested) -> int:
-    """The colexicographic number of a natural coordinate."""
+    """Return the colexicographic number of a natural coordinate."""
     return index(coord, shape, compact(shape))

@@ -39,8 +39,9 @@ ALLOWED = (
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a compiler accepts that is unlikely to be meant. word: what arithmetic in 64 bits throughout would have
-    given.
+    """Something that a compiler accepts but that is probably a mistake.
+
+    word: the result of 64-bit arithmetic throughout.
 
     code: shifts_of_32_bits (bits were shifted out of a 32-bit value), sign_extended (bit 31 was set in an int, and bits
     32 to 63 became copies of it), overflow_of_32_bits (a sum or product did not fit 32 bits).
@@ -58,7 +59,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an expression gives when it is assigned to a uint64_t, the C++ type it had before, and what to look at."""
+    """An expression's value as a uint64_t, the C++ type it had before, and what to look at."""
 
     word: int
     type: str
@@ -84,8 +85,9 @@ class _Number(NamedTuple):
 
 
 def evaluate(text: str, field: str = "descriptor", written: str = "") -> Value:
-    """The 64-bit word of a constant expression, or of a declaration `constexpr uint64_t desc = …;`. LayoutError says
-    what is not understood; it quotes `written`, where the caller has put values into that.
+    """Evaluate a constant expression, or a declaration `constexpr uint64_t desc = …;`, to its 64-bit word.
+
+    LayoutError says what cannot be read; it quotes `written`, where the caller replaced names by values in it.
     """
     return _Reader(text, field, written or text).value()
 
@@ -94,12 +96,12 @@ _WIDE = (1 << 64) - 1
 
 
 def _begins_type(word: str) -> bool:
-    """Whether a word can begin the name of an integer type."""
+    """Return whether a word can begin the name of an integer type."""
     return type_named(word) is not None
 
 
 class _Reader(Climber[_Number]):
-    """Values are computed while they are read. `dead` counts operands that C++ does not evaluate."""
+    """A parser that computes values while it reads. `dead` counts operands that C++ does not evaluate."""
 
     def __init__(self, text: str, field: str, written: str) -> None:
         super().__init__(DEEPEST)
@@ -147,7 +149,7 @@ class _Reader(Climber[_Number]):
         return Value(word, found.kind.name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code))))
 
     def _declaration(self) -> IntegerType | None:
-        """The type in front of `name =`, None where the text is an expression (or the type is auto)."""
+        """Parse the type in front of `name =`; None where the text is an expression (or the type is auto)."""
         equals = next((n for n, (_, token) in enumerate(self.tokens) if token == "="), None)
         if equals is None:
             return None
@@ -222,7 +224,7 @@ class _Reader(Climber[_Number]):
     # types
 
     def _cast(self) -> IntegerType | None:
-        """A parenthesised type, taken; None where the parenthesis holds a value."""
+        """Parse a parenthesised type; None where the parenthesis holds a value."""
         if self.peek() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
             return None
         first = self.peek(1)
@@ -266,7 +268,7 @@ class _Reader(Climber[_Number]):
         raise self.bad(f"'{shown(token)}' is not an integer")
 
     def _convert(self, found: _Number, kind: IntegerType) -> _Number:
-        """An explicit conversion: one to 32 bits or fewer is meant to cut."""
+        """Convert explicitly: a conversion to 32 bits or fewer is meant to cut."""
         value = kind.wrap(found.value)
         return _Number(value, kind, found.wide if kind.bits >= 64 else value & _WIDE)
 
@@ -300,7 +302,7 @@ class _Reader(Climber[_Number]):
         return _Number(made.value, kind, self._wide(op, left, right))
 
     def _wide(self, op: str, left: _Number, right: _Number) -> int:
-        """The same operation in 64 bits throughout."""
+        """Compute the same operation in 64 bits throughout."""
         return (c_integers.binary(op, left.wide, ULONG, right.wide, ULONG).value or 0) & _WIDE
 
     def _shift(self, op: str, left: _Number, right: _Number) -> _Number:

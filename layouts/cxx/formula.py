@@ -31,15 +31,16 @@ ALLOWED = "Allowed: numbers, {names}, + - * / % << >> & | ^ ~ ! comparisons && |
 
 
 class _Values(NamedTuple):
-    """Elements, and whether they are whole numbers (C's int) or real ones."""
+    """Values of all elements, and whether they are integers (C's int) or real numbers."""
 
     array: Array
     whole: bool
 
 
 def evaluate(text: str, names: Mapping[str, NDArray[Any]], field: str = "formula") -> tuple[Array, bool]:
-    """(values, whether they are whole) of a formula over names → arrays of one shape. LayoutError says what is not
-    understood.
+    """Evaluate a formula over names → arrays of one shape; return (values, whether they are integers).
+
+    LayoutError says what cannot be read.
 
     >>> evaluate("-(i + 1) / 2", {"i": np.arange(5)})[0].tolist()
     [0.0, -1.0, -1.0, -2.0, -2.0]
@@ -52,7 +53,7 @@ def evaluate(text: str, names: Mapping[str, NDArray[Any]], field: str = "formula
 
 
 class _Reader(Climber[_Values]):
-    """Values of all elements are computed while they are read."""
+    """A parser that computes the values of all elements while it reads."""
 
     def __init__(self, text: str, names: Mapping[str, NDArray[Any]], field: str) -> None:
         super().__init__(DEEPEST)
@@ -179,7 +180,9 @@ _COMPARE: dict[str, Callable[[Array, Array], Any]] = {
 
 
 def _divide(op: str, a: Array, b: Array) -> Array:
-    """C's quotient and remainder of whole numbers; anything where the divisor is 0, or where a value is none."""
+    """Return C's quotient or remainder of integers; unspecified where the divisor is 0 or an operand is not a
+    number.
+    """
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in np.broadcast_arrays(a, b))
     y = np.where(y == 0, 1, y)
     divide: Callable[[Any, Any], Any] = truncated_quotient if op == "/" else truncated_remainder
@@ -188,7 +191,7 @@ def _divide(op: str, a: Array, b: Array) -> Array:
 
 
 def _bits(op: str, a: Array, b: Array) -> Array:
-    """Shifts and bitwise operators of whole numbers; shifting left multiplies, so that nothing wraps."""
+    """Compute shifts and bitwise operators of integers; a left shift multiplies, so that nothing wraps."""
     if op == "<<":
         return np.asarray(a * np.exp2(b))
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in (a, b))

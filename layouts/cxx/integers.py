@@ -10,7 +10,7 @@ ISO C++20: [basic.fundamental], [lex.icon], [lex.ccon], [conv.rank], [conv.prom]
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -72,7 +72,7 @@ class IntegerType:
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
 
     def holds(self, value: int) -> bool:
-        """Whether a value is kept as it is."""
+        """Return whether a value fits the type."""
         return not self.bits or self.least <= value <= self.most
 
 
@@ -156,7 +156,22 @@ TYPEDEFS: dict[str, IntegerType] = {
 }
 _DISTINCT = {kind.name: kind for kind in (BOOL, WCHAR, CHAR8, CHAR16, CHAR32)}
 _QUALIFIERS = frozenset("const volatile constexpr constinit static inline typename".split())
-_WORDS = frozenset("unsigned signed int long short char __int128".split())
+# the words of a type in alphabetical order, as C++ takes them in any → the type
+_SPELLED = {("char",): CHAR, ("char", "signed"): SCHAR, ("char", "unsigned"): UCHAR} | {
+    tuple(sorted((*sign, *words.split()))): _UNSIGNED[kind] if sign == ("unsigned",) else kind
+    for words, kind in (
+        ("int", INT),
+        ("short", SHORT),
+        ("short int", SHORT),
+        ("long", LONG),
+        ("long int", LONG),
+        ("long long", LLONG),
+        ("long long int", LLONG),
+        ("__int128", INT128),
+    )
+    for sign in ((), ("signed",), ("unsigned",))
+}
+_SPELLED |= {("signed",): INT, ("unsigned",): UINT}
 
 
 @lru_cache(maxsize=1024)
@@ -169,22 +184,7 @@ def type_named(words: str) -> IntegerType | None:
     parts = [word.rpartition("::")[2] for word in words.split() if word not in _QUALIFIERS]
     if len(parts) == 1 and (found := TYPEDEFS.get(parts[0]) or _DISTINCT.get(parts[0])):
         return replace(found, written=parts[0])
-    if not parts or not set(parts) <= _WORDS:
-        return None
-    count = {word: parts.count(word) for word in _WORDS}
-    sized = [word for word in ("char", "short", "long", "__int128") if count[word]]
-    if any(n > (2 if word == "long" else 1) for word, n in count.items()) or len(sized) > 1:
-        return None
-    if (count["signed"] and count["unsigned"]) or (count["int"] and sized and sized[0] in ("char", "__int128")):
-        return None
-    unsigned = bool(count["unsigned"])
-    if sized == ["char"]:
-        return UCHAR if unsigned else SCHAR if count["signed"] else CHAR
-    if sized == ["long"]:
-        kind = LLONG if count["long"] == 2 else LONG
-    else:
-        kind = {"short": SHORT, "__int128": INT128}.get(sized[0] if sized else "", INT)
-    return _UNSIGNED[kind] if unsigned else kind
+    return _SPELLED.get(tuple(sorted(parts)))
 
 
 # literals -------------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ _PREFIXED = {"u8": CHAR8, "u": CHAR16, "U": CHAR32, "L": WCHAR}
 
 @lru_cache(maxsize=4096)
 def literal(text: str) -> tuple[int, IntegerType] | None:
-    """Return the value and type of an integer literal; None for what is none, or fits no type.
+    """Return the value and type of an integer literal; None for other text, and for a value that fits no type.
 
     A decimal one without u that only unsigned long holds is that, as nvcc takes it with a warning.
 
@@ -217,13 +217,20 @@ def literal(text: str) -> tuple[int, IntegerType] | None:
         value = int(digits[2:] if base in (2, 16) else digits, base)
     except ValueError:
         return None
+    kind = next((kind for kind in _list_literal_types(suffix, base) if value <= kind.most), None)
+    return None if kind is None else (value, kind)
+
+
+def _list_literal_types(suffix: str, base: int) -> Iterator[IntegerType]:
+    """Yield the types that a literal may have, in the order in which C++ tries them; the last as nvcc takes it."""
     least = {"l": LONG, "z": LONG, "ll": LLONG}.get(suffix.replace("u", ""), INT).rank
     most = LONG.rank if "z" in suffix else LLONG.rank
     for kind in (INT, UINT, LONG, ULONG, LLONG, ULLONG):
         allowed = not kind.signed if "u" in suffix else kind.signed or base != 10
-        if least <= kind.rank <= most and allowed and value <= kind.most:
-            return value, kind
-    return (value, ULLONG if least == LLONG.rank else ULONG) if value <= ULONG.most and "z" not in suffix else None
+        if least <= kind.rank <= most and allowed:
+            yield kind
+    if "z" not in suffix:
+        yield ULLONG if least == LLONG.rank else ULONG
 
 
 def character(text: str) -> tuple[int, IntegerType] | None:
@@ -306,12 +313,12 @@ def common(left: IntegerType, right: IntegerType) -> IntegerType:
 
 
 def arms(yes: IntegerType, no: IntegerType) -> IntegerType:
-    """Return the type of `c ? yes : no`: their own where it is the same, else the common one."""
+    """Return the type of `c ? yes : no`: the type of both where it is the same, else the common one."""
     return yes if yes == no else common(yes, no)
 
 
 def enumeration_type(name: str, underlying: IntegerType, scoped: bool) -> IntegerType:
-    """Return the type of an enumeration, which is one of its own."""
+    """Return the type of an enumeration, which is distinct from its underlying type."""
     return replace(underlying, name=name, underlying=underlying, scoped=scoped, written="")
 
 
@@ -325,8 +332,10 @@ def of_enumerators(values: tuple[int, ...]) -> IntegerType:
 
 
 class Outcome(NamedTuple):
-    """What an operator gives. value: what the device computes, None where nothing is promised. undefined: why C++ gives
-    the operation no meaning, "" where it does. exact: the value that no type would have cut.
+    """The result of an operator.
+
+    value: what the device computes, None where nothing is promised. undefined: why the operation is undefined in C++,
+    "" where it is defined. exact: the value without any type's limits.
     """
 
     value: int | None
@@ -336,12 +345,12 @@ class Outcome(NamedTuple):
 
     @property
     def defined(self) -> int | None:
-        """The value where C++ says what it is."""
+        """The value where C++ defines it."""
         return None if self.undefined else self.value
 
 
 def truncated_quotient(left: int, right: int) -> int:
-    """Divide toward zero, as C does; of NumPy's integers as well.
+    """Divide toward zero, as C does; also for NumPy's integers.
 
     >>> truncated_quotient(-7, 2), truncated_quotient(7, -4)
     (-3, -1)
@@ -350,7 +359,7 @@ def truncated_quotient(left: int, right: int) -> int:
 
 
 def truncated_remainder(left: int, right: int) -> int:
-    """Return the remainder with the dividend's sign, as C does; of NumPy's integers as well.
+    """Return the remainder with the dividend's sign, as C does; also for NumPy's integers.
 
     >>> truncated_remainder(-7, 4), truncated_remainder(7, -4)
     (-3, 3)
@@ -392,7 +401,11 @@ def binary(op: str, left: int, left_type: IntegerType, right: int, right_type: I
     kind = common(left_type, right_type)
     if not kind.bits:
         return _python(op, left, right)
-    a, b = kind.wrap(left), kind.wrap(right)
+    return _compute(op, kind.wrap(left), kind.wrap(right), kind)
+
+
+def _compute(op: str, a: int, b: int, kind: IntegerType) -> Outcome:
+    """Compute + - * / % & | ^ or a comparison of two values of one type."""
     if op in COMPARED:
         return Outcome(int(COMPARED[op](a, b)), BOOL)
     if op in ("/", "%") and not b:
@@ -440,13 +453,13 @@ def unary(op: str, value: int, kind: IntegerType) -> Outcome:
 
 
 def _python(op: str, left: int, right: int) -> Outcome:
-    """Python's operators over int: nothing wraps, // and % round down, / of two ints that leave a rest is no int."""
+    """Compute Python's operators over int: nothing wraps, // and % round down; `/` must divide without remainder."""
     if op in COMPARED:
         return Outcome(int(COMPARED[op](left, right)), BOOL)
     if op in ("/", "//", "%") and not right:
         return Outcome(None, PYTHON, f"{left} {op} 0 divides by zero")
     if op == "/" and left % right:
-        return Outcome(None, PYTHON, f"{left} / {right} is no whole number")
+        return Outcome(None, PYTHON, f"{left} / {right} is not a whole number")
     if op == "**":
         if not 0 <= right <= 64 or abs(left) > 1 << 64:
             return Outcome(None, PYTHON, f"{left} ** {right} is too large")

@@ -22,8 +22,8 @@ Value = TypeVar("Value")
 
 
 class Climber(ABC, Generic[Value]):
-    """Tokens (kind, text), a place among them, and how deep parentheses and conditionals are nested: at
-    most `deepest`.
+    """A precedence-climbing parser: tokens (kind, text), the current place, and the nesting depth, at most
+    `deepest`.
     """
 
     def __init__(self, deepest: int) -> None:
@@ -33,22 +33,22 @@ class Climber(ABC, Generic[Value]):
 
     @abstractmethod
     def bad(self, why: str) -> LayoutError:
-        """The refusal of the whole text."""
+        """Return the error for the whole text."""
 
     @abstractmethod
     def unary(self) -> Value:
-        """A value with the signs in front of it."""
+        """Parse a value with the signs in front of it."""
 
     @abstractmethod
     def choose(self, condition: Value) -> Value:
-        """`? … : …` behind a condition; the question mark is taken."""
+        """Parse `? … : …` after a condition; the question mark is already taken."""
 
     @abstractmethod
     def apply(self, op: str, left: Value, right: Value) -> Value:
-        """A binary operator."""
+        """Apply a binary operator."""
 
     def right(self, op: str, left: Value, least: int) -> Value:
-        """The right operand of an operator."""
+        """Parse the right operand of an operator."""
         return self.binary(least)
 
     def peek(self, ahead: int = 0) -> str:
@@ -67,7 +67,7 @@ class Climber(ABC, Generic[Value]):
         return f"'{shown(self.peek())}'" if self.peek() else "the end"
 
     def inside(self, opening: str, closing: str) -> Value:
-        """What stands between two parentheses."""
+        """Parse what stands between two parentheses."""
         self.expect(opening)
         found = self.conditional()
         self.expect(closing)
@@ -85,7 +85,7 @@ class Climber(ABC, Generic[Value]):
         return found
 
     def binary(self, least: int) -> Value:
-        """Operators that bind at least as tightly as `least`, all of them left to right."""
+        """Parse operators that bind at least as tightly as `least`, left to right."""
         left = self.unary()
         while (level := LEVEL.get(self.peek(), 0)) >= least:
             op = self.take()

@@ -15,7 +15,7 @@ from lanescope.ptx.dtypes import DTYPES
 
 
 class Size(NamedTuple):
-    """Bytes of a type, and the multiple of bytes that its address is of."""
+    """The size of a type in bytes, and its alignment."""
 
     bytes: int
     align: int
@@ -60,7 +60,7 @@ _MOST_ALIGNED = 16
 
 
 def _vectors() -> dict[str, Size]:
-    """char1 … double4, dim3 and the packed fp8, fp6 and fp4 types."""
+    """Return the sizes of char1 … double4, dim3 and the packed fp8, fp6 and fp4 types."""
     out = {"dim3": Size(12, 4)}
     for base, each in _VECTORS:
         for count in (1, 2, 3, 4):

@@ -27,24 +27,27 @@ NAMES = {f.name: f.said for row in FORMATS for f in row.fields}
 
 
 def amounts(descriptor: Descriptor) -> dict[str, int]:
-    """What the fields of a descriptor say, in their units."""
+    """Return what the fields of a descriptor say, in their units."""
     return {f.name: f.get(descriptor.word) * f.unit for f in descriptor.format.fields}
 
 
 def pack(values: Amounts, form: Format) -> int:
-    """The word of these amounts, each shifted right and cut to its field's width."""
+    """Return the word of these amounts, each shifted right and cut to its field's width."""
     return sum(f.cut(values[f.name]) << f.low for f in form.fields)
 
 
 def bytes_of(elements: int, seen: View) -> int:
-    """Bytes of so many elements of the operand."""
+    """Return the bytes of a number of elements of the operand."""
     return elements * seen.bits // 8
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the
-    data would have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
+    """One named cause of a mismatch.
+
+    fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would have to be
+    stored instead, as a storage of POST /descriptors/verify, None where they are not at fault.
+    """
 
     code: str
     message: str
@@ -55,7 +58,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A wrong amount in some fields. cost: how much evidence it needs; a rarer or vaguer cause costs more."""
+    """A wrong amount in some fields. cost: how much evidence it needs; rarer and vaguer causes cost more."""
 
     code: str
     message: str
@@ -69,9 +72,11 @@ class Slip:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to
-    `given` in what nothing reads. computed: the word is an expression whose shifts were computed, so that none of them
-    cut an integer to 32 bits.
+    """One descriptor to be explained.
+
+    given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to
+    `given` in everything that nothing reads. computed: the word is an expression whose shifts were computed, so that
+    none of them cut an integer to 32 bits.
     """
 
     given: Descriptor
@@ -100,7 +105,7 @@ class Case:
 
     @property
     def mode(self) -> Mode:
-        """The mode that reads these data."""
+        """The swizzle mode that reads these data."""
         return self.right.mode
 
     @cached_property
@@ -123,20 +128,20 @@ class Case:
 
     @cached_property
     def stray(self) -> int:
-        """Bits set outside every field."""
+        """Set bits that belong to no field."""
         return self.given.reserved
 
     def is_given(self, word: int, free: int = 0) -> bool:
-        """Whether a word is the given one in every bit outside `free`."""
+        """Return whether a word is the given one in every bit outside `free`."""
         return not (word ^ self.given.word) & WORD & ~free
 
     def same(self, name: str, amount: int) -> bool:
-        """Whether packing this amount gives the field the program's word has."""
+        """Return whether packing this amount gives the field the program's word has."""
         f = self.form.field(name)
         return not (amount // f.unit ^ f.get(self.given.word)) & f.most
 
     def start_at(self, mn: int, k: int) -> int:
-        """The start, in bytes, of the right descriptor for another slice of the same tile."""
+        """Return the start, in bytes, of the right descriptor for another slice of the same tile."""
         return int(self._plain(np.array([[mn]]), np.array([[k]]))[0, 0])
 
     def _plain(self, mn: Addresses, k: Addresses) -> Addresses:
@@ -159,8 +164,10 @@ class Case:
 
     @cached_property
     def slices(self) -> dict[int, tuple[int, int]]:
-        """start → (mn, k) of every slice of the tile that a descriptor could begin at: along K whole instructions in a
-        swizzled K-major tile, whole core matrices elsewhere."""
+        """start → (mn, k) of every slice of the tile that a descriptor could begin at.
+
+        Along K these are whole instructions in a swizzled K-major tile, whole core matrices elsewhere.
+        """
         mn_most, k_most = self.extents
         per = self.seen.k if self.mode.chunks > 1 else self.seen.per
         step = per if self.seen.major == "K" else self.atom[1]
@@ -173,15 +180,15 @@ class Case:
         return found
 
     def whole_slice(self, start: int) -> bool:
-        """Whether a start is that of a slice some whole instructions away: what a program's loops could
-        have reached.
+        """Return whether a start is that of a slice a whole number of instructions away, which a program's loops could
+        reach.
         """
         found = self.slices.get(start)
         return found is not None and (found[0] - self.mn) % self.seen.rows == 0 and found[1] % self.seen.k == 0
 
     @cached_property
     def edge(self) -> int:
-        """Bytes of K that lie one after the other in a row of the tile, up to the slice's own K at the most."""
+        """Contiguous bytes of K in a row of the tile, at most the slice's own K."""
         first, step = self.start_at(self.mn, 0), self.seen.k
         steps = range(step, self.k + 1, step)
         reached = (k for k in steps if self.start_at(self.mn, k) - first != bytes_of(k, self.seen))
@@ -199,7 +206,7 @@ def bytes_text(amount: int) -> str:
 
 
 def named(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
-    """Field names in the order of the word, as a sentence says them."""
+    """Return field names in the order of the word, listed for a sentence."""
     return listed([NAMES[name] for name in NAMES if name in names])
 
 
@@ -208,5 +215,5 @@ def sentence(text: str) -> str:
 
 
 def subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Every choice of at least one name, the largest first."""
+    """Return every choice of at least one name, the largest first."""
     return [c for size in range(len(names), 0, -1) for c in combinations(names, size)]

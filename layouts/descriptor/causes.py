@@ -1,4 +1,4 @@
-"""What the verifier's causes are called by people: one row a code."""
+"""Titles of the verifier's causes, one row per code."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TITLES = {
     "lbo_sbo_swapped": "LBO and SBO are exchanged",
     "matrices_exchanged": "The matrices of the ldmatrix are exchanged",
     "mn_offset_inside_atom": "The slice begins inside an atom",
-    "mode_at_bit_61": "The swizzle mode stands one bit too low",
-    "mode_at_bit_62": "The swizzle mode stands one bit too high",
+    "mode_at_bit_61": "The swizzle mode is one bit too low",
+    "mode_at_bit_62": "The swizzle mode is one bit too high",
     "not_canonical": "The tile is not in a canonical layout",
     "operands_exchanged": "The operands are exchanged in the call",
     "other_rows": "The lanes give other rows",
@@ -36,7 +36,7 @@ TITLES = {
     "registers_wrong": "The registers hold other elements",
     "row_major_not_core_matrix": "The tile is row-major, without core matrices",
     "sbo_is_row_pitch": "SBO is the row pitch",
-    "sbo_other_width": "SBO belongs to another swizzle width",
+    "sbo_other_width": "SBO is that of another swizzle width",
     "shifted_twice": "The shift by 4 is applied twice",
     "shifts_of_32_bits": "A 32-bit value is shifted by 32 bits or more",
     "sign_extended": "A negative 32-bit value is sign-extended",
@@ -61,5 +61,5 @@ TITLES = {
 
 
 def title(code: str) -> str:
-    """The cause's title; KeyError for a code that is not the verifier's."""
+    """Return the cause's title; KeyError for a code that is not the verifier's."""
     return TITLES[code]

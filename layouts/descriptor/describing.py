@@ -29,10 +29,10 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The descriptors of a tile, one a K step, for an instruction that sees it as `seen`; none of them, and why not.
+    """The descriptors of a tile, one per K step, for an instruction that sees it as `seen`; or none, and why not.
 
-    spec: the storage that is read; assumed: whether the text leaves the elements' width open; on_bytes: whether the
-    swizzle, of which the text does not say so, is taken to XOR byte addresses.
+    spec: the parsed storage; assumed: whether the text leaves the elements' width open; on_bytes: whether the swizzle
+    is assumed to XOR byte addresses, which the text leaves open.
     """
 
     spec: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Described:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Bytes from the tile's first to each step's start."""
+        """Bytes from the tile's first byte to each step's start."""
         return tuple(word.start_address - self.words[0].start_address for word in self.words)
 
     @property
@@ -59,10 +59,10 @@ class Described:
 
 
 def describe(spec: Mapping[str, Any], element_bits: int | None) -> list[Described]:
-    """Return the descriptors of a stored tile, of elements of each width that it may have; the last has why, where no
-    descriptor reads it. Nothing for a storage that no wgmma could be given: of other elements, too large, without end.
+    """Return the descriptors of a stored tile, for each element width that it may have.
 
-    element_bits: None where the text leaves it open.
+    Where no descriptor reads it, the last one says why. Nothing for a storage that no wgmma could read: of other
+    elements, too large, or unbounded. element_bits: None where the text leaves it open.
     """
     open_ = element_bits in (None, 128)  # a layout of 16-byte chunks holds elements of any width
     widths = _widths(spec) if open_ or element_bits is None else [element_bits]
@@ -75,8 +75,9 @@ def describe(spec: Mapping[str, Any], element_bits: int | None) -> list[Describe
 
 
 def _on_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A layout of 16-bit elements whose Sw<B,4,3> XORs byte addresses: people print GMMA's atoms without the pointer
-    that says so.
+    """Return a layout of 16-bit elements with Sw<B,4,3> as one whose XOR is on byte addresses; None for others.
+
+    People print GMMA's atoms without the pointer that says so.
     """
     laid = cute.parse(str(spec["layout"])) if spec.get("kind") == "cute" and "unit" not in spec else None
     if laid is None or laid.unit_bits or laid.offset or laid.swizzle is None or laid.swizzle.base != 4:
@@ -85,7 +86,7 @@ def _on_bytes(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _widths(spec: Mapping[str, Any]) -> list[int]:
-    """The widths that the elements of a CuTe layout may have: 16-byte chunks are what a swizzle moves."""
+    """Return the element widths that a CuTe layout may have: a swizzle moves 16-byte chunks."""
     laid = cute.parse(str(spec["layout"])) if spec.get("kind") == "cute" else None
     swizzle = laid.swizzle if laid is not None and laid.unit_bits is None else None
     if swizzle is not None and spec.get("unit") != "chunks":
@@ -94,7 +95,7 @@ def _widths(spec: Mapping[str, Any]) -> list[int]:
 
 
 def _of_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> Described | None:
-    """The descriptors of a tile with elements of so many bits, or why there are none; None where it cannot be stored
+    """Return the descriptors of a tile with elements of a width, or why there are none; None where it cannot be stored
     so.
     """
     step = K_BYTES * 8 // bits
@@ -125,7 +126,7 @@ def _of_width(spec: Mapping[str, Any], bits: int, assumed: bool) -> Described | 
 
 
 def _words(stored: Storage, seen: View) -> tuple[Descriptor, ...]:
-    """The descriptor of every K step; () where one of them has none."""
+    """Return the descriptor of every K step; () where a step has none."""
     assert stored.k is not None
     out: list[Descriptor] = []
     for k in range(0, min(stored.k // seen.k, MOST_STEPS) * seen.k, seen.k):
@@ -138,7 +139,7 @@ def _words(stored: Storage, seen: View) -> tuple[Descriptor, ...]:
 
 
 def _why_none(stored: Storage, seen: View) -> str:
-    """What stands in the way of a descriptor."""
+    """Say why no descriptor reads the tile."""
     for k in range(0, (stored.k or 0) - seen.k + 1, seen.k):
         if plainest(stored, seen, 0, k) is None:
             start = int(expected_reads(stored, seen, 0, k)[0, 0])

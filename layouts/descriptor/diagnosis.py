@@ -48,14 +48,14 @@ TWICE = {
     "lbo": 2.0,
     "sbo": 2.0,
     "swizzle": 2.0,
-}  # … where both are of one field: few values are not some two mistakes
+}  # … where both concern one field: two mistakes explain almost any value
 LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits between the fields, where an address or a sum that is too large runs over
 LEFT_OVER = 4.0  # one field that no known mistake explains
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Causes that together give exactly the program's word, and what believing in them costs."""
+    """Causes that together give exactly the program's word, and their cost: how much evidence they need."""
 
     cost: float
     causes: tuple[Slip | Packing, ...]
@@ -64,8 +64,9 @@ class Explanation:
 def diagnose(
     given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
 ) -> list[Diagnosis]:
-    """The causes of a mismatch, the true one first. computed: the word's shifts were seen to be those of 64-bit
-    integers.
+    """Return the causes of a mismatch, the true one first.
+
+    computed: the word's shifts were those of 64-bit integers.
     """
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
     possible = repairs(expected, seen, given, by_address)
@@ -93,8 +94,9 @@ def diagnose(
 
 
 def _likeliest(cases: list[Case], begin: int | None) -> tuple[Case, tuple[Slip | Packing, ...]]:
-    """The case that is explained at the least cost, and its causes; a start that is not where the data begin needs
-    more evidence.
+    """Return the case that is explained at the least cost, and its causes.
+
+    A start that is not where the data begin needs more evidence.
     """
 
     def cost(judged: tuple[Case, Explanation]) -> float:
@@ -106,9 +108,7 @@ def _likeliest(cases: list[Case], begin: int | None) -> tuple[Case, tuple[Slip |
 
 
 def _repaired(case: Case, causes: tuple[Slip | Packing, ...]) -> Descriptor:
-    """The right word; where the mistake reaches beyond the field it is about, without what it left in bits that
-    nothing reads.
-    """
+    """Return the right word, without what a mistake beyond its own field left in bits that nothing reads."""
     packed = any(isinstance(cause, Packing) for cause in causes)
     beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, Slip))
     spoiled = packed or beyond or len(case.differ) > 1
@@ -117,13 +117,14 @@ def _repaired(case: Case, causes: tuple[Slip | Packing, ...]) -> Descriptor:
 
 
 def _is_tcgen05(stray: int) -> bool:
-    """Whether bits of no field are those of tcgen05's descriptor, its version among them."""
+    """Return whether bits outside all fields are those of tcgen05's descriptor, its version among them."""
     return bool(stray >> VERSION_BIT & 1) and not stray & ~TCGEN05_BITS
 
 
 def _begins(stored: Storage, mn: int, k: int) -> int | None:
-    """Where data swizzled from the tile's start begin, before the XOR; a wrong base offset and a moved start may read
-    them, too.
+    """Return where data swizzled from the tile's start begin, before the XOR; None for other data.
+
+    A wrong base offset and a moved start may read them, too.
     """
     if not stored.placed or stored.swizzle_by == "address":
         return None
@@ -131,8 +132,11 @@ def _begins(stored: Storage, mn: int, k: int) -> int | None:
 
 
 def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
-    """The word without what a mistake left in bits that nothing reads: LBO and SBO as programs write them there. keep:
-    they stay where they hold such a value."""
+    """Return the word without what a mistake left in bits that nothing reads: LBO and SBO as programs usually write
+    them.
+
+    keep: leave them where they already have such a value.
+    """
     unread, pattern = inert(right, seen), right.mode.pattern_bytes
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
     kept = Descriptor(right.word & ~right.reserved, right.format)
@@ -147,19 +151,21 @@ def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
 
 
 def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
-    """Whether one known mistake explains the word by itself."""
+    """Return whether one known mistake explains the word by itself."""
     return len(causes) == 1 and causes[0].cost < 1.5
 
 
 def explain(case: Case) -> Explanation:
-    """The cheapest set of known mistakes that turns the right word into the given one."""
+    """Return the cheapest set of known mistakes that turns the right word into the given one."""
     known = slips(case)
     options = [_cover(case, known), *_packed(case, known)]
     return min(options, key=lambda e: e.cost)
 
 
 def _cover(case: Case, known: list[Slip]) -> Explanation:
-    """Slips of disjoint fields that account for every wrong field; a field none accounts for is named by itself."""
+    """Return slips of disjoint fields that account for every wrong field; a field that none explains is named by
+    itself.
+    """
     fitting = [
         s
         for s in known
@@ -191,7 +197,7 @@ def _cover(case: Case, known: list[Slip]) -> Explanation:
 
 
 def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
-    """Words that one packing mistake gives, alone or after one slip."""
+    """Yield words that one packing mistake gives, alone or after one slip."""
     for packing in [*_wrong_words(case, case.wanted), *additions(case)]:
         if case.is_given(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
@@ -213,7 +219,7 @@ def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
 
 
 def _stacked(packing: Packing, slip: Slip) -> float:
-    """What it costs that both mistakes are of the same one field, so that neither proves the other."""
+    """Return the extra cost where both mistakes concern the same single field, so that neither proves the other."""
     both = packing.fields & set(slip.amounts)
     if packing.code == "generic_pointer" and set(slip.amounts) <= packing.fields:
         return LEFT_OVER
@@ -221,7 +227,9 @@ def _stacked(packing: Packing, slip: Slip) -> float:
 
 
 def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
-    """Every packing of these amounts, a pointer's bits in the word, and a negative integer that was widened."""
+    """Yield every packing of these amounts, the word with a pointer's bits, and that with a widened negative
+    integer.
+    """
     word = pack(values, case.form)
     if pointer(case, word):
         says = (
@@ -246,38 +254,11 @@ def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()
 
 
 def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
-    """One field that no known mistake explains, in its own words; overlapping core matrices where that is all that can
-    be said.
-    """
+    """Describe a field that no known mistake explains, and overlapping core matrices."""
     had, wanted = case.had[name], case.wanted[name]
     if name in ("lbo", "sbo"):
-        both = {n: case.had[n] for n in case.differ if n in ("lbo", "sbo") and n in left}
-        if (
-            case.given.mode.chunks == 1
-            and max(both.values()) < 128
-            and len(np.unique(reads(case.given, case.seen))) < case.expected.size
-        ):
-            says = (
-                f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of"
-                f" its own. Here {must_be(case, case.wanted['lbo'], case.wanted['sbo'])}."
-            )
-            yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
-        panel = name == "lbo" and case.seen.major == "MN" and case.mode.chunks > 1
-        code = "panel_stride_wrong" if panel and had % case.mode.pattern_bytes == 0 and had else "stride_wrong"
-        way = (
-            "along K"
-            if (name == "sbo") == (panel or (case.seen.major == "MN" and case.mode.chunks > 1))
-            else "along M/N"
-        )
-        if case.mode.chunks == 1:
-            way = "along K" if name == "lbo" else "along M/N"
-        what = "atoms" if case.mode.chunks > 1 else "core matrices"
-        yield Slip(
-            code,
-            f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}.",
-            {name: had},
-            LEFT_OVER,
-        )
+        yield from _overlap_left_over(case, left)
+        yield _stride_left_over(case, name)
     elif name == "start_address":
         step = had - wanted
         much = "one 16-byte chunk" if abs(step) == 16 else bytes_text(abs(step))
@@ -290,11 +271,36 @@ def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
         yield Slip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
 
 
+def _overlap_left_over(case: Case, left: frozenset[str]) -> Iterator[Slip]:
+    """Yield strides by which core matrices overlap: some byte is read twice."""
+    both = {name: case.had[name] for name in case.differ if name in ("lbo", "sbo") and name in left}
+    if case.given.mode.chunks > 1 or max(both.values()) >= 128:
+        return
+    if len(np.unique(reads(case.given, case.seen))) < case.expected.size:
+        says = (
+            f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its"
+            f" own. Here {must_be(case, case.wanted['lbo'], case.wanted['sbo'])}."
+        )
+        yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
+
+
+def _stride_left_over(case: Case, name: str) -> Slip:
+    """Describe an LBO or SBO that is wrong for an unknown reason."""
+    had, wanted = case.had[name], case.wanted[name]
+    turned = case.seen.major == "MN" and case.mode.chunks > 1
+    panel = turned and name == "lbo"
+    code = "panel_stride_wrong" if panel and had and had % case.mode.pattern_bytes == 0 else "stride_wrong"
+    way = "along K" if turned == (name == "sbo") else "along M/N"
+    what = "atoms" if case.mode.chunks > 1 else "core matrices"
+    says = f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}."
+    return Slip(code, says, {name: had}, LEFT_OVER)
+
+
 # the same tile, stored otherwise --------------------------------------------------------------------------------------
 
 
 def _stored_otherwise(case: Case) -> World | None:
-    """The storage, one change away, that the given word reads exactly."""
+    """Return the storage, one change away, that the given word reads exactly; None where there is none."""
     for world in restored(case.stored, case.seen, case.given.mode):
         if world.code in XOR_ALONE and reads_as(case.given, case.seen, world, case.mn, case.k):
             return world

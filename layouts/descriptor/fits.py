@@ -15,11 +15,10 @@ from lanescope.shared.storage import Storage, storage
 
 
 def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
-    """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads
-    none.
+    """Return the canonical tiles whose slice this word reads, as (storage, slice), smallest tile first.
 
-    Tiles on their pattern's boundary, as CUTLASS aligns them; only where there is none, those on 128 bytes, as TMA
-    wants them, and then others.
+    Tiles on their pattern's boundary, as CUTLASS aligns them; without any, those on 128 bytes, as TMA requires, then
+    others.
     """
     out: list[tuple[dict[str, Any], dict[str, int]]] = []
     mode, address = given.mode, reads(given, seen)

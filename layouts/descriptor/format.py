@@ -63,7 +63,7 @@ class Format:
         return hash(self.name)
 
     def field(self, name: str) -> Field:
-        """A field by its own name or its amount's; LayoutError lists them."""
+        """Return a field by its own name or its amount's; LayoutError lists them."""
         for known in self.fields:
             if name in (known.name, known.amount):
                 return known
@@ -75,30 +75,30 @@ class Format:
         )
 
     def has(self, name: str) -> bool:
-        """Whether it has a field of this name."""
+        """Return whether the format has a field of this name."""
         return any(name in (known.name, known.amount) for known in self.fields)
 
     @property
     def query(self) -> dict[str, str]:
-        """How a request names it: nothing where it is the usual one."""
+        """The format as a request names it: empty for the usual one."""
         return {} if self.usual else {"format": self.name}
 
     def holds(self, word: int) -> bool:
-        """Whether a word has its constants, and no bit that it reserves."""
+        """Return whether a word has the format's constants, and none of its reserved bits."""
         right = all(self.field(name).get(word) * self.field(name).unit == n for name, n in self.constants.items())
         return right and not word & self.reserved_mask
 
     def place(self, name: str) -> str:
-        """Where a field stands, as prose has it: `[63:62]`."""
+        """Return where a field is, as prose has it: `[63:62]`."""
         one = self.field(name)
         return f"[{one.high}:{one.low}]"
 
     def field_at(self, bit: int) -> str:
-        """The name of the field a bit belongs to, "" for a reserved one."""
+        """Return the name of the field a bit belongs to, "" for a reserved one."""
         return next((f.name for f in self.fields if f.low <= bit <= f.high), "")
 
     def allows(self, bits: int, major: str, mode: Mode | None = None) -> bool:
-        """Whether elements of so many bits are read in this major; in this mode, where one is given."""
+        """Return whether elements of a width are read in this major, and in this mode where one is given."""
         if major == "K":
             return True
         return bits in self.turned and (mode is None or mode in self.turned[bits])
@@ -118,7 +118,7 @@ class Format:
         return tuple(mode.name for mode in self.codes)
 
     def mode(self, code: int) -> Mode:
-        """The mode of a code; LayoutError for a reserved one."""
+        """Return the mode of a code; LayoutError for a reserved one."""
         for mode, own in self.codes.items():
             if own == code:
                 return mode
@@ -128,7 +128,7 @@ class Format:
         )
 
     def named(self, name: str) -> Mode:
-        """A mode by name, whatever its case; LayoutError lists this format's."""
+        """Return a mode by name, in any case; LayoutError lists this format's."""
         for mode in self.codes:
             if mode.name.lower() == name.lower():
                 return mode
@@ -136,7 +136,7 @@ class Format:
         raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {allowed}.", self.coded)
 
     def said(self, word: int, one: Field) -> str:
-        """What a field of a word says: bytes, a number, the mode's name, or that the code is reserved."""
+        """Return what a field of a word says: bytes, a number, the mode's name, or that the code is reserved."""
         value = one.get(word)
         if one.name != self.coded:
             return f"{value * one.unit}{' B' if one.in_bytes else ''}"

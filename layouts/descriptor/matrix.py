@@ -8,7 +8,7 @@ atom to the next; `lanescope gpu verify` repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 Addresses = NDArray[np.int64]
+Found = tuple[str, str, str]  # (code, field, message) of a notice
 
 FIELDS = WGMMA.fields
 # Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
@@ -51,10 +52,10 @@ SM_BYTES, MOST_SHARED = 228 * 1024, 227 * 1024
 SHARED_BEGIN = 1024
 SHARED_END = SHARED_BEGIN + MOST_SHARED
 WINDOW_MASK = START.mask  # the bits of a shared-window address
-# what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
+# what a descriptor can address; a read past it does not wrap: it is cudaErrorIllegalAddress (measured on an H200)
 WINDOW_BYTES = WINDOW_MASK + 1
 VERSION_BIT = VERSION.low
-TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format has not
+TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format lacks
 K_BYTES = 32
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
 SOURCE = WGMMA.source
@@ -62,8 +63,9 @@ SOURCE = WGMMA.source
 
 @dataclass(frozen=True, slots=True)
 class Descriptor(Shown):
-    """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept as they are. LayoutError `bad_word` for what
-    is no integer of 64 bits; lanescope.descriptor.spelling reads text.
+    """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept.
+
+    LayoutError `bad_word` unless the word is an integer of 64 bits; lanescope.descriptor.spelling parses text.
     """
 
     word: int
@@ -74,7 +76,7 @@ class Descriptor(Shown):
             raise LayoutError("bad_word", f"word is {quoted(self.word)}.", "An integer from 0 to 2**64 - 1.", "word")
 
     def amount(self, name: str) -> int:
-        """What a field says, in bytes where it holds bytes."""
+        """Return the value of a field, in bytes where it holds bytes."""
         one = self.format.field(name)
         return one.get(self.word) * one.unit
 
@@ -100,12 +102,12 @@ class Descriptor(Shown):
 
     @property
     def mode(self) -> Mode:
-        """Its swizzle mode; LayoutError where its code is reserved."""
+        """The swizzle mode; LayoutError where its code is reserved."""
         return self.format.mode(self.mode_code)
 
     @property
     def reserved(self) -> int:
-        """The bits no field covers."""
+        """The set bits that no field covers."""
         return self.word & self.format.reserved_mask
 
     @property
@@ -118,8 +120,9 @@ class Descriptor(Shown):
         return dict(told)
 
     def replace(self, **encoded: int) -> Descriptor:
-        """Field values put in by name, everything else kept: `lbo_encoded` for fields in units of 16 bytes, else the
-        field's name.
+        """Return the descriptor with other field values; all else is kept.
+
+        encoded: `lbo_encoded` for fields in units of 16 bytes, else the field's name.
         """
         known = {f.encoded_name: f for f in self.format.fields}
         word = self.word
@@ -136,14 +139,15 @@ class Descriptor(Shown):
 def encode(
     start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none"
 ) -> Descriptor:
-    """A wgmma descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
+    """Return a wgmma descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
     named = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset}
     return encode_as(WGMMA, named, swizzle)
 
 
 def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
-    """A descriptor of any format: amounts by name, bytes where the name says so; its constants are put in, what is not
-    given is 0.
+    """Return a descriptor of any format from amounts by name, in bytes where the name says so.
+
+    The format's constants are put in; what is not given is 0.
     """
     word = 0
     for one in form.fields:
@@ -167,7 +171,7 @@ def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to check about a field: a rule that is known by its code, in a sentence, and the rule's source."""
+    """Something to check about a field: the code of a rule, a sentence, and the rule's source."""
 
     code: str
     field: str
@@ -176,60 +180,92 @@ class Notice:
 
 
 def warnings(descriptor: Descriptor) -> list[Notice]:
-    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in
-    itself.
-    """
+    """Return what a reader should check across fields, each with its reason and source. None is an error in itself."""
     form = descriptor.format
     if descriptor.mode_code not in form.codes.values():
         says = f"The swizzle code {descriptor.mode_code} in {form.place(form.coded)} is reserved in {form.name}."
         return [Notice("swizzle_reserved", form.coded, says, form.source)]
+    return [Notice(*found, form.source) for rule in _RULES for found in rule(descriptor)]
+
+
+def _check_start_in_pattern(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield a start that is inside the swizzle's pattern, or inside a row of it."""
     m, start = descriptor.mode, descriptor.start_address
-    out: list[Notice] = []
-
-    def say(code: str, field: str, message: str) -> None:
-        out.append(Notice(code, field, message, descriptor.format.source))
-
     past = start % m.pattern_bytes
-    if m.chunks > 1 and past >= 128 and not descriptor.base_offset:
-        say(
+    if m.chunks == 1:
+        return
+    if past >= 128 and not descriptor.base_offset:
+        yield (
             "start_off_pattern",
             "start_address",
             f"The start is {past} bytes past a {m.pattern_bytes}-byte boundary, {past // 128}"
             f" row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were swizzled by"
             " address, as TMA does. If they were swizzled from the tile's start, the base offset must say so.",
         )
-    elif m.chunks > 1 and past and past % 32:
-        say(
+    elif past % 32:
+        yield (
             "start_inside_row",
             "start_address",
             f"The start is {past} B past a {m.pattern_bytes}-byte boundary. K steps inside the atom are 32 B apart, so"
             " none starts there.",
         )
-    if m.chunks == 1 and descriptor.base_offset:
-        say("base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed.")
-    elif descriptor.base_offset >= m.chunks > 1:
-        say(
-            "base_offset_beyond",
-            "base_offset",
-            f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.",
-        )
+
+
+def _check_base_offset(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield a base offset that has no effect, or more of it than the pattern has rows."""
+    m, offset = descriptor.mode, descriptor.base_offset
+    if m.chunks == 1 and offset:
+        yield "base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed."
+    elif offset >= m.chunks > 1:
+        yield "base_offset_beyond", "base_offset", f"Base offset {offset} works modulo {m.chunks} in mode {m.name}."
+
+
+def _check_constants(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield fields that hold one value in every word of the format, and another one here."""
     for name, value in descriptor.format.constants.items():
         if descriptor.amount(name) != value:
-            say(*_wrong_constant(descriptor, name, value))
+            yield _wrong_constant(descriptor, name, value)
+
+
+def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield LBO as an absolute address, which tcgen05 has for one case."""
     if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
         says = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
-        say("absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here.")
-    if start >= SHARED_END:
-        say("start_beyond_shared", "start_address", f"The start is {start}: {_ENDS}")
+        yield "absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here."
+
+
+def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield a start past the end of a block's shared memory."""
+    if descriptor.start_address >= SHARED_END:
+        yield "start_beyond_shared", "start_address", f"The start is {descriptor.start_address}: {_ENDS}"
+
+
+def _check_reserved(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield bits that no field covers."""
     if descriptor.reserved:
-        say(*_reserved(descriptor))
-    if m.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
-        say("overlap", "lbo", "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap.")
-    return out
+        yield _reserved(descriptor)
+
+
+def _check_overlap(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield strides smaller than a core matrix."""
+    if descriptor.mode.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
+        says = "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap."
+        yield "overlap", "lbo", says
+
+
+_RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
+    _check_start_in_pattern,
+    _check_base_offset,
+    _check_constants,
+    _check_lbo_mode,
+    _check_shared_end,
+    _check_reserved,
+    _check_overlap,
+)
 
 
 def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str, str, str]:
-    """(code, field, message) of a field that holds one value in every word of the format and does not here."""
+    """Return (code, field, message) of a field that has one value in every word of the format, and another one here."""
     had = descriptor.amount(name)
     if not descriptor.word & TCGEN05_BITS:
         says = (
@@ -241,7 +277,7 @@ def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str,
 
 
 def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
-    """(code, field, message) of bits that no field covers."""
+    """Return (code, field, message) of bits that no field covers."""
     bits = descriptor.reserved
     if not descriptor.format.ignores:
         says = f"Reserved bits are set: {hex_word(bits)}. They must be 0."
@@ -264,8 +300,10 @@ def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
 
 
 def cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
-    """Say what a word that reads the right bytes should still not be trusted for: its reserved bits, each with what
-    keeps it 0, and bytes that no source states. Unusual but legal fields are no part of it.
+    """Return what a word that reads the right bytes should still not be trusted for.
+
+    These are its reserved bits, each with what keeps it 0, and bytes that no source states. Unusual but legal fields
+    are not among them.
     """
     form, out = descriptor.format, []
     advice = {bit: says for low, high, says in form.kept_clear for bit in range(low, high + 1)}
@@ -281,7 +319,7 @@ def cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
 
 
 def summary_of(caution: Sequence[str]) -> str:
-    """A match that something speaks against, in a sentence without its full stop.
+    """Return a match with a caution as a sentence without its full stop.
 
     >>> summary_of(["Reserved bit 14 is set: mask the address with 0x3FFFF."])
     'The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF'
@@ -293,8 +331,9 @@ def summary_of(caution: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How an instruction looks at a descriptor: rows of M or N, elements of K, bits an element, majorness; form: the
-    format it reads."""
+    """How an instruction reads through a descriptor: rows of M or N, elements of K, element bits, majorness; form: the
+    format.
+    """
 
     rows: int
     k: int
@@ -309,7 +348,7 @@ class View:
 
 
 def view(instruction: Instruction, operand: str, major: str) -> View:
-    """The view of a wgmma's operand; LayoutError for another instruction, operand or major."""
+    """Return the view of a wgmma's operand; LayoutError for another instruction, operand or major."""
     if not instruction.family.by_descriptor:
         raise LayoutError(
             "no_descriptor",
@@ -335,7 +374,7 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 
 
 def reads(descriptor: Descriptor, seen: View) -> Addresses:
-    """The absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
+    """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
     if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
         raise LayoutError(
             "open_lbo_mode",
@@ -349,14 +388,14 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
 
 @lru_cache(maxsize=16)
 def _reads(word: int, seen: View, form: Format) -> Addresses:
-    """Kept for a while: one verdict asks for the same word's bytes several times."""
+    """Return what `reads` does, cached: one verdict needs the same word's bytes several times."""
     out: Addresses = reads_many(np.array([word], dtype=np.uint64), seen, form)[0]
     out.flags.writeable = False
     return out
 
 
 def outside(descriptor: Descriptor, seen: View) -> list[Notice]:
-    """The warning, if any, about bytes this view reads where no block has shared memory."""
+    """Return the warning, if any, about bytes this view reads outside any block's shared memory."""
     address = reads(descriptor, seen)
     end = int(address.max()) + max(seen.bits // 8, 1)
     if end <= SHARED_END:
@@ -369,7 +408,7 @@ def outside(descriptor: Descriptor, seen: View) -> list[Notice]:
 
 
 def uncertain(descriptor: Descriptor, seen: View) -> list[Notice]:
-    """The notice, if any, that no source states which bytes this view reads."""
+    """Return the notice, if any, that no source states which bytes this view reads."""
     if descriptor.mode.xor and (seen.major == "K" or seen.bits != 32):
         says = (
             f"{descriptor.mode.name} with a {seen.major}-major operand of {seen.bits} bits: PTX allows it, if K-major,"
@@ -380,7 +419,7 @@ def uncertain(descriptor: Descriptor, seen: View) -> list[Notice]:
 
 
 def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
-    """The warning, if any, about elements that this view reads from the same bytes."""
+    """Return the warning, if any, about elements that this view reads from the same bytes."""
     address = reads(descriptor, seen)
     if seen.bits < 8:
         return []
@@ -400,7 +439,9 @@ def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
 
 
 def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> Addresses:
-    """The same for many descriptors of one format at once, none with a reserved code: [descriptors, rows, k]."""
+    """Return what `reads` does for many descriptors of one format, none with a reserved code: int64 [descriptors, rows,
+    k].
+    """
     get = {
         f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
         for f in form.fields
@@ -418,7 +459,9 @@ def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> A
 
 @lru_cache(maxsize=4)
 def _terms(form: Format) -> NDArray[np.int64]:
-    """Of every code of a format's mode its chunks, the XOR's mask, base and shift, and how deep an MN-major atom is."""
+    """Return for every mode code of a format its chunks, the XOR's mask, base and shift, and the depth of an MN-major
+    atom.
+    """
     by_code = {code: mode for mode, code in form.codes.items()}
     modes = [by_code.get(code, form.modes[0]) for code in range(form.field(form.coded).most + 1)]
     xors = [mode.swizzle() for mode in modes]
@@ -429,7 +472,10 @@ def _terms(form: Format) -> NDArray[np.int64]:
 
 
 def before_swizzle(r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8) -> Any:
-    """Byte offset from the start before the XOR; arguments broadcast. deep: values of K in an MN-major atom."""
+    """Return the byte offset from the start before the XOR; arguments broadcast.
+
+    deep: values of K in an MN-major atom.
+    """
     if seen.major == "K":
         chunk, inside = k // seen.per, k % seen.per * seen.bits // 8
         wide = r // 8 * sbo_bytes + r % 8 * 16 * chunks
@@ -442,12 +488,12 @@ def before_swizzle(r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: An
 
 
 def inert(descriptor: Descriptor, seen: View) -> dict[str, str]:
-    """Fields this view does not read, each with the reason."""
+    """Return the fields that this view does not read, each with the reason."""
     return unread(descriptor.mode, seen)
 
 
 def unread(mode: Mode, seen: View) -> dict[str, str]:
-    """The same of any descriptor of one mode."""
+    """Return the fields that a view does not read in any descriptor of one mode, each with the reason."""
     out = {}
     swizzled = mode.chunks > 1
     if seen.major == "K" and swizzled and seen.k <= seen.per * mode.chunks:
@@ -462,7 +508,7 @@ def unread(mode: Mode, seen: View) -> dict[str, str]:
 
 
 def bank_ways(address: Addresses, seen: View) -> int:
-    """How many rows of one core matrix meet in the same 16-byte bank group at the worst: 1 is free of conflicts.
+    """Return how many rows of one core matrix meet in the same 16-byte bank group at worst: 1 is free of conflicts.
 
     A core matrix is 8 lines of 16 bytes; shared memory has 32 banks of 4 bytes, so 8 such groups.
     """

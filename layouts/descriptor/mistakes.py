@@ -1,5 +1,5 @@
 """The known mistakes of programs that build a descriptor, each applied to the right one: strides, mode, base offset,
-and tiles taken for others.
+and a tile mistaken for another.
 
 A `Slip` puts a wrong amount into one or more fields; layouts/descriptor/starts.py has those of the start.
 layouts/descriptor/diagnosis.py looks for the slips, and the packings of layouts/descriptor/packing.py, that give
@@ -23,7 +23,7 @@ from lanescope.reading import listed
 
 
 def slips(case: Case) -> list[Slip]:
-    """Every known wrong amount for this storage and slice; the likelier of two equal ones first."""
+    """Return every known wrong amount for this storage and slice; the likelier of two equal ones first."""
     return [
         *_constants(case),
         *_exchange(case),
@@ -37,13 +37,15 @@ def slips(case: Case) -> list[Slip]:
 
 
 NO_VERSION = (
-    "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 wants the version 1 there: add 1ull << 46. The modes"
+    "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 needs version 1 there: add 1ull << 46. The modes"
     " none, 32B, 64B and 128B have the same bits in both formats."
 )
 
 
 def _constants(case: Case) -> Iterator[Slip]:
-    """A field that holds one value in every word of the format: tcgen05's version, which a wgmma descriptor has not."""
+    """Yield a field that has one value in every word of the format: tcgen05's version, which a wgmma descriptor
+    lacks.
+    """
     for name, value in case.form.constants.items():
         yield Slip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
         had = case.had[name]
@@ -53,8 +55,9 @@ def _constants(case: Case) -> Iterator[Slip]:
 
 
 def _exchange(case: Case) -> Iterator[Slip]:
-    """LBO and SBO exchanged. Where one of them is not read, only the value that programs write there by convention
-    proves it.
+    """Yield LBO and SBO exchanged.
+
+    Where one of them is not read, only the value that programs conventionally write there proves it.
     """
     wanted, (mn, k), first = case.wanted, case.atom, case.start_at(0, 0)
     to_mn, to_k = case.start_at(mn, 0) - first, case.start_at(0, k) - first
@@ -70,7 +73,7 @@ def _exchange(case: Case) -> Iterator[Slip]:
 
 
 def must_be(case: Case, lbo_bytes: int, sbo_bytes: int) -> str:
-    """What LBO and SBO must be; of one that is not read only that."""
+    """Say what LBO and SBO must be, or that one of them is not read."""
     if "lbo" not in case.read:
         return f"SBO must be {bytes_text(sbo_bytes)}; LBO is not read here"
     if "sbo" not in case.read:
@@ -79,47 +82,65 @@ def must_be(case: Case, lbo_bytes: int, sbo_bytes: int) -> str:
 
 
 def _strides(case: Case) -> Iterator[Slip]:
-    """SBO of another width, or the pitch of one row instead of eight; LBO left at what modes that do not
-    read it have.
-    """
-    wanted, mode = case.wanted, case.mode
+    """Yield wrong SBO and LBO, alone, then together."""
     if "sbo" in case.read:
-        sbo = wanted["sbo"]
-        lines = "rows of M or N" if case.seen.major == "K" or mode.chunks == 1 else "values of K"
-        lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
-        says = f"SBO is 0{lost}. It is the distance between groups of 8 {lines}: (uint64_t)({sbo} >> 4) << 32."
-        if sbo:
-            yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
-        for pitch, cost in (
-            (case.line_bytes, 1.0),
-            (case.stored.pitch_bytes, 1.0),
-            (bytes_of(case.extents[case.seen.major == "K"], case.seen), 1.4),
-        ):
-            if pitch and pitch != sbo:
-                says = (
-                    f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
-                    f" {lines}: {bytes_text(sbo)}."
-                )
-                yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
-        if mode.chunks > 1 or case.seen.major == "K":
-            for other in case.form.codes:
-                for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
-                    if value != sbo and other is not mode:
-                        right = f"SBO {value} is right for swizzle {other.name}. "
-                        how = f"with {mode.name}" if mode.bits else "without a swizzle"
-                        says = f"{right}This data is stored {how}: SBO must be {bytes_text(sbo)}."
-                        yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
+        yield from _sbo_zero(case)
+        yield from _sbo_row_pitch(case)
+        yield from _sbo_other_width(case)
     if "lbo" in case.read:
-        yield from _lbo(case)
+        yield from _lbo_usual(case)
+        yield from _lbo_of_other_tile(case)
     yield from _side_by_side(case)
     yield from _core_matrices_in_the_other_order(case)
 
 
-def _lbo(case: Case) -> Iterator[Slip]:
-    """LBO left at what modes that do not read it have, and LBO of a panel of another size."""
-    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
-    swizzled = case.seen.major == "MN" and mode.chunks > 1
-    way = "along M/N" if swizzled else "along K"
+def _name_lines(case: Case) -> str:
+    """Return the lines of which SBO steps over eight."""
+    return "rows of M or N" if case.seen.major == "K" or case.mode.chunks == 1 else "values of K"
+
+
+def _sbo_zero(case: Case) -> Iterator[Slip]:
+    """Yield an SBO that was left out, or lost in a shift."""
+    sbo = case.wanted["sbo"]
+    lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
+    says = f"SBO is 0{lost}. It is the distance between groups of 8 {_name_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
+    if sbo:
+        yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
+
+
+def _sbo_row_pitch(case: Case) -> Iterator[Slip]:
+    """Yield an SBO that is the pitch of one row instead of eight."""
+    sbo = case.wanted["sbo"]
+    across = bytes_of(case.extents[case.seen.major == "K"], case.seen)
+    for pitch, cost in ((case.line_bytes, 1.0), (case.stored.pitch_bytes, 1.0), (across, 1.4)):
+        if pitch and pitch != sbo:
+            says = (
+                f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
+                f" {_name_lines(case)}: {bytes_text(sbo)}."
+            )
+            yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
+
+
+def _sbo_other_width(case: Case) -> Iterator[Slip]:
+    """Yield the SBO of another swizzle width."""
+    sbo, mode = case.wanted["sbo"], case.mode
+    if mode.chunks == 1 and case.seen.major != "K":
+        return
+    how = f"with {mode.name}" if mode.bits else "without a swizzle"
+    for other in case.form.codes:
+        for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
+            if value != sbo and other is not mode:
+                says = (
+                    f"SBO {value} is right for swizzle {other.name}. This data is stored {how}: SBO must be"
+                    f" {bytes_text(sbo)}."
+                )
+                yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
+
+
+def _lbo_usual(case: Case) -> Iterator[Slip]:
+    """Yield an LBO left at the values it has in modes that do not read it."""
+    wanted = case.wanted["lbo"]
+    way = "along M/N" if case.seen.major == "MN" and case.mode.chunks > 1 else "along K"
     for value in (0, 16):
         if wanted != value:
             says = (
@@ -127,22 +148,20 @@ def _lbo(case: Case) -> Iterator[Slip]:
                 f" {bytes_text(wanted)}."
             )
             yield Slip("stride_wrong", says, {"lbo": value}, 1.0)
+
+
+def _lbo_of_other_tile(case: Case) -> Iterator[Slip]:
+    """Yield the LBO of a panel of another width, or of a tile with another number of rows."""
+    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
     if not had or had == wanted:
         return
-    if swizzled and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
-        wide = [m for m in case.form.codes if m.chunks > 1]
-        others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
-        sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
-        says = (
-            f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
-            " apart along M/N."
-        )
-        yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+    if case.seen.major == "MN" and mode.chunks > 1 and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
+        yield _lbo_of_other_panel(case)
     elif (
         case.seen.major == "K"
+        and case.wanted["sbo"] == 128
         and not had % 128
         and not max(had, wanted) % min(had, wanted)
-        and case.wanted["sbo"] == 128
     ):
         says = (
             f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be"
@@ -151,8 +170,21 @@ def _lbo(case: Case) -> Iterator[Slip]:
         yield Slip("panel_stride_wrong", says, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
 
 
+def _lbo_of_other_panel(case: Case) -> Slip:
+    """Return the LBO of a panel with another number of lines, or of another swizzle width."""
+    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
+    wide = [m for m in case.form.codes if m.chunks > 1]
+    others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
+    sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
+    says = (
+        f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
+        " apart along M/N."
+    )
+    return Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+
+
 def _side_by_side(case: Case) -> Iterator[Slip]:
-    """Strides of atoms that lie side by side, of a tile whose panels lie one after the other."""
+    """Yield strides of atoms that lie side by side, for a tile whose panels lie one after the other."""
     had, one = case.had, 8 * case.mode.width_bytes
     count, rest = divmod(had["sbo"], one)
     apart = case.stored.number("inner_stride")
@@ -176,7 +208,9 @@ def _side_by_side(case: Case) -> Iterator[Slip]:
 
 
 def _core_matrices_in_the_other_order(case: Case) -> Iterator[Slip]:
-    """Strides of a dense tile of core matrices whose other dimension comes first; a canonical tile is a world."""
+    """Yield strides of a dense tile of core matrices whose other dimension comes first; a canonical tile is a
+    `World`.
+    """
     mn, k = case.stored.mn, case.stored.k
     if case.mode.chunks > 1 or case.stored.tile or mn is None or k is None:
         return
@@ -219,8 +253,10 @@ def _mode(case: Case) -> Iterator[Slip]:
 
 
 def _base_offset(case: Case) -> Iterator[Slip]:
-    """Base offset: how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled
-    by address.
+    """Yield wrong base offsets.
+
+    The base offset says how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled by
+    address.
     """
     if "base_offset" not in case.read:
         return
@@ -260,9 +296,7 @@ def _base_offset(case: Case) -> Iterator[Slip]:
 
 
 def _worlds(case: Case) -> Iterator[Slip]:
-    """Amounts of a program that takes the tile for another: other order of the atoms, or as large as one
-    instruction.
-    """
+    """Yield amounts for another tile: with the other order of atoms, or as large as one instruction."""
     for world in misread(case.stored, case.seen):
         amounts = _amounts_of(case, world)
         choices: list[tuple[str, ...]] = [tuple(amounts)] if amounts else []
@@ -278,7 +312,7 @@ def _worlds(case: Case) -> Iterator[Slip]:
 
 
 def _amounts_of(case: Case, world: World) -> dict[str, int]:
-    """The read amounts in which the right word of another storage differs from the right one."""
+    """Return the read amounts in which the right word of another storage differs from the right one."""
     expected = expected_reads(world.stored, case.seen, case.mn, case.k)
     words = repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address")
     found = next((word for word in words if word.mode is case.mode), case.right)
@@ -287,7 +321,7 @@ def _amounts_of(case: Case, world: World) -> dict[str, int]:
 
 
 def _elements(case: Case) -> Iterator[Slip]:
-    """Amounts for elements of another size: strides that scale with it, and the K step."""
+    """Yield amounts for elements of another size: strides that scale with it, and the K step."""
     seen = case.seen
     name = "start_address"
     for size in (1, 2, 4):
@@ -309,7 +343,7 @@ def _elements(case: Case) -> Iterator[Slip]:
 
 
 def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
-    """The right word of a canonical tile with as many elements of another size."""
+    """Yield the right word of a canonical tile with as many elements of another size."""
     tile = case.stored.tile
     if not tile:
         return

@@ -19,9 +19,12 @@ NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has l
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A word that packs right amounts wrongly. says: the message, or what makes it: hundreds of words are tried, and
-    few are told of. free: bits that prove nothing; none by default, as what nothing reads was taken from the given
-    word. fields: those it spoils, where it leaves the others alone."""
+    """A word that packs right amounts wrongly.
+
+    says: the message, or a function that makes it: hundreds of words are tried, few are reported. free: bits that prove
+    nothing; none by default, as what nothing reads was taken from the given word. fields: those it spoils, where it
+    leaves the others alone.
+    """
 
     code: str
     says: str | Callable[[], str]
@@ -36,8 +39,10 @@ class Packing:
 
 
 def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
-    """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads
-    them. An amount that is not the right one, but another mistake's, is never told to be what the word needs.
+    """Yield every known way to pack these amounts into a wrong word.
+
+    also: fields that prove something though nothing reads them. The message of an amount that is itself another
+    mistake's never says that the word needs it.
     """
     form = case.form
     word = pack(values, form)
@@ -61,8 +66,9 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
 
 
 def _as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[Packing]:
-    """tcgen05's field, or its whole format, under a wgmma. bare: the word without its swizzle; right: whether the code
-    is the data's.
+    """Yield tcgen05's field, or its whole format, under a wgmma.
+
+    bare: the word without its swizzle; right: whether the code is the data's.
     """
     if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
         own = f" ({name} is {code} << 62)" if right else ""
@@ -80,8 +86,10 @@ def _as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[Packin
 
 
 def _as_wgmma(case: Case, bare: int, code: int, right: bool) -> Iterator[Packing]:
-    """wgmma's format, codes or places under a tcgen05.mma: the version left out, its two-bit code in the field of three
-    bits, this field's code at wgmma's bit 62. bare: the word without its swizzle.
+    """Yield wgmma's format, codes or places under a tcgen05.mma.
+
+    The version left out, its two-bit code in the field of three bits, this field's code at wgmma's bit 62. bare: the
+    word without its swizzle.
     """
     form = case.form
     mode, low = form.mode(code), form.field(form.coded).low
@@ -111,7 +119,7 @@ def _also(says: str, version: int) -> str:
 
 
 def high_word_missing(word: int) -> Iterator[Packing]:
-    """The low half alone."""
+    """Yield the low half of a word alone."""
     if word >> 32:
         says = (
             "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle"
@@ -121,7 +129,7 @@ def high_word_missing(word: int) -> Iterator[Packing]:
 
 
 def exchanged(case: Case, word: int) -> Packing:
-    """The two halves of a word in the wrong order."""
+    """Return a word with its two halves exchanged."""
     says = (
         "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high"
         " one."
@@ -131,7 +139,7 @@ def exchanged(case: Case, word: int) -> Packing:
 
 
 def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Packing]:
-    """Bytes packed as they are, masked or spilling over, and amounts shifted right twice."""
+    """Yield bytes packed without a shift, masked or spilling over, and amounts shifted right twice."""
     active = tuple(f.name for f in _PLACES if f.name in proving and values[f.name])
     beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
     for names in subsets(active):
@@ -174,7 +182,7 @@ def _twice(names: tuple[str, ...], wanted: Amounts, values: Amounts) -> str:
 
 
 def _narrow_shifts(values: Amounts, word: int, form: Format) -> Iterator[Packing]:
-    """Shifts by 32 and more of 32-bit integers, which machines take modulo 32 or give 0 for."""
+    """Yield shifts by 32 and more of 32-bit integers, which machines take modulo 32 or turn into 0."""
     wide = {f.name: f for f in form.fields if f.low >= 32}
     terms = {name: f.cut(values[name]) for name, f in wide.items()}
     for names in subsets(tuple(name for name, value in terms.items() if value)):
@@ -204,7 +212,7 @@ def _narrow(names: tuple[str, ...], low: int) -> str:
 
 
 def additions(case: Case) -> Iterator[Packing]:
-    """A K step added to the whole word without the shift, its carry running out of the start's field."""
+    """Yield a K step added to the whole word without the shift, with a carry out of the start's field."""
     if not case.k:
         return
     first = case.start_at(case.mn, 0)
@@ -220,27 +228,36 @@ def additions(case: Case) -> Iterator[Packing]:
 
 
 def sign_extension(word: int) -> int | None:
-    """The bit from which every higher bit is 1, when that reaches down into the fields: no descriptor looks so."""
+    """Return the bit from which all higher bits are 1, where that reaches down into the fields; no descriptor looks
+    like that.
+    """
     inverted = ~word & WORD
     lowest = inverted.bit_length()
     return lowest if lowest <= 46 else None
 
 
 def pointer(case: Case, right: int) -> bool:
-    """Whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above the 14
-    bits of the start.
+    """Return whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above
+    the 14 bits of the start.
 
     Linux gives such addresses 47 bits, the first of which are 0x7…; shifted right by 4 they reach bits 14 to 42. The
     shared window begins at a multiple of 16 MiB, so that bits 14 to 19 stay clear.
     """
     given, free = case.given.word, case.free
-    extra, added = (given ^ right) & ~free, (given - right) & WORD
+    extra = (given ^ right) & ~free
     within = not right & ~given & ~free and not extra & START.most and not extra >> 43
     top = given >> 40 & 7 == 7 and ("sbo" not in case.read or right >> 40 & 7 != 7)
     if within and top and extra:
         return True
-    if added and not added & START.most | added >> 14 & 0x3F and (added >> 40 == 7 or (top and not added >> 32)):
+    if _is_pointer_added((given - right) & WORD, top):
         return True
     # only LBO and SBO may be spoilt, and the bits between the fields are an address's
     between = case.stray
     return bool(between) and not between >> 44 and case.differ <= {"lbo", "sbo"} and bool(case.differ) and within
+
+
+def _is_pointer_added(added: int, top: bool) -> bool:
+    """Return whether a sum's second term is the upper part of a generic address; top: whether bits 40 to 42 say so."""
+    if not added or added & START.most or added >> 14 & 0x3F:
+        return False
+    return added >> 40 == 7 or (top and not added >> 32)

@@ -15,15 +15,15 @@ from lanescope.shared.swizzle import Mode
 
 
 def expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
-    """The byte address of every element of the slice that begins at (mn, k): int64 [rows, k]."""
+    """Return the byte address of every element of the slice that begins at (mn, k): int64 [rows, k]."""
     rows = mn + np.arange(seen.rows, dtype=np.int64)[:, None]
     cols = k + np.arange(seen.k, dtype=np.int64)[None, :]
     return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (seen.rows, seen.k))
 
 
 def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool = False) -> list[Descriptor]:
-    """Every descriptor (up to fields nothing reads) that makes the hardware read `expected`, the smallest change of
-    `given` first.
+    """Return every descriptor (up to fields nothing reads) that makes the hardware read `expected`, smallest change
+    first.
 
     by_address: the data were swizzled by address bits, which never takes a base offset; none is offered then. Among
     changes of as many fields, one that leaves base offset and swizzle mode alone comes before one that leaves the start
@@ -56,7 +56,9 @@ def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, b
 
 
 def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int) -> Descriptor | None:
-    """The descriptor whose strides are those of the wanted addresses once the XOR is taken off."""
+    """Return the descriptor whose strides are those of the wanted addresses without the XOR; None where there is
+    none.
+    """
     w = mode_.chunks
 
     def plain(row: int, col: int) -> int:
@@ -85,6 +87,6 @@ def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_
 
 
 def changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
-    """Field → (encoded value given, value needed), only what differs."""
+    """Return field → (encoded value given, value needed) of the fields that differ."""
     pairs = {f.name: (f.get(given.word), f.get(fixed.word)) for f in given.format.fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -37,7 +37,7 @@ HINT = "Write up to 16 hex digits (0x…), 0b…, 0d… for decimal, hi:lo, {lo,
 
 
 def read_word(given: object, field: str = "descriptor") -> Value:
-    """A 64-bit word; LayoutError says what is wrong with it, or between which numbers it leaves a choice.
+    """Parse a 64-bit word; LayoutError says what is wrong with it, or between which numbers the text leaves a choice.
 
     `warnings` of the answer are those of an expression. A JSON integer is itself.
 
@@ -60,7 +60,7 @@ def read_word(given: object, field: str = "descriptor") -> Value:
 
 
 def _digits(text: str, field: str, statement: bool) -> int:
-    """The value of digits, whatever stands between them. statement: a semicolon followed, as in C++."""
+    """Return the value of digits with separators. statement: a semicolon followed, as in C++."""
     if text.startswith("-"):
         raise LayoutError("bad_word", f"'{shown(text, 80)}' is negative.", HINT, field)
     if len(text) > 2 * LONGEST_NUMBER:
@@ -98,7 +98,7 @@ def _fits(value: int, text: str, field: str) -> int:
 
 
 def _pair(text: str, field: str) -> int | None:
-    """Two 32-bit halves, None where the text is not a pair of numbers."""
+    """Return the value of two 32-bit halves; None where the text is not a pair of numbers."""
     match = _COLON.fullmatch(text)
     if match:
         return int(match[1], 16) << 32 | int(match[2], 16)
@@ -116,7 +116,7 @@ def _pair(text: str, field: str) -> int | None:
     if names not in _HALVES:
         raise LayoutError(
             "bad_word",
-            f"'{shown(text, 80)}' names no low and high word.",
+            f"'{shown(text, 80)}' does not name a low and a high word.",
             "Write {lo, hi}, {x = lo, y = hi} or hi:lo.",
             field,
         )

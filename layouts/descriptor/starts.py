@@ -15,7 +15,7 @@ K_OF_TYPES = (8, 16, 32)  # what one dense wgmma takes of K: tf32, 16-bit, 8-bit
 
 
 def starts(case: Case) -> Iterator[Slip]:
-    """Every known wrong start of this slice; the likelier of two equal ones first."""
+    """Yield every known wrong start of this slice; the likelier of two equal ones first."""
     if case.k:
         yield from _k_step(case)
     if case.mn:
@@ -25,7 +25,7 @@ def starts(case: Case) -> Iterator[Slip]:
 
 
 def _address(case: Case) -> Iterator[Slip]:
-    """Mistakes of the address, wherever the slice lies."""
+    """Yield mistakes of the address, independent of the slice."""
     start = case.wanted[NAME]
     if case.stored.base:
         says = (
@@ -81,7 +81,7 @@ def _k_step(case: Case) -> Iterator[Slip]:
 
 
 def _k_of_another_type(case: Case, first: int, right: str) -> Iterator[Slip]:
-    """The step of an instruction that takes another K."""
+    """Yield the step of an instruction with another K."""
     for other in K_OF_TYPES:
         moved = bytes_of(case.k // case.seen.k * other, case.seen)
         if other == case.seen.k or case.k % case.seen.k or moved % 16 or first + moved == case.wanted[NAME]:
@@ -95,7 +95,7 @@ def _k_of_another_type(case: Case, first: int, right: str) -> Iterator[Slip]:
 
 
 def may(case: Case, start: int) -> str:
-    """Of several ways in which a program may have come to a wrong step along K, all of them; "" of one or none."""
+    """List all ways in which a program may have come to a wrong step along K where there are several; "" otherwise."""
     seen, k = case.seen, case.k
     first = case.start_at(case.mn, 0)
     step, along = case.wanted[NAME] - first, bytes_of(k, seen)
@@ -124,7 +124,7 @@ def may(case: Case, start: int) -> str:
 
 
 def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
-    """The slice lies in a later panel of atoms along K, and the start steps by another panel than the tile has."""
+    """Yield starts that step by another panel than the tile's, for a slice in a later panel of atoms along K."""
     seen, wide = case.seen, case.atom[1]
     count, inside = divmod(case.k, wide)
     if not count:
@@ -155,7 +155,7 @@ def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
 
 
 def _mn_step(case: Case) -> Iterator[Slip]:
-    """Mistakes of the step to a slice that is not the first along M or N."""
+    """Yield mistakes of the step to a slice that is not the first along M or N."""
     start, seen, mn = case.wanted[NAME], case.seen, case.mn
     first = case.start_at(0, case.k)
     step = start - first

@@ -28,37 +28,17 @@ class Judge(Protocol):
 def unreadable(
     given: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: Judge
 ) -> list[Diagnosis]:
-    """No descriptor of this major reads these data: say why, and which storage the word reads."""
-    beyond = int(expected.max()) >> 18
-    if beyond:
-        says = (
-            f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory"
-            " ends before 0x40000."
-        )
-        return [Diagnosis("not_canonical", says)]
-    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
-    if at % seen.per and int(expected[0, 0]) % 16:
-        says = (
-            f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
-            f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
-        )
-        return [Diagnosis("not_canonical", says)]
-    turned = _turned(given, seen, expected)
-    if turned:
-        return [turned]
+    """Explain why no descriptor of this major reads these data, and which storage the word reads."""
+    unreachable = _check_address_bits(expected) or _check_chunk(seen, expected, mn, k) or _turned(given, seen, expected)
+    if unreachable:
+        return [unreachable]
     worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode, given)]
-    fits = next((w for w in worlds if reads_as(given, seen, w, mn, k)), None)
+    fits = next((world for world in worlds if reads_as(given, seen, world, mn, k)), None)
     if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
-    atom = seen.per * stored.mode.chunks
-    if (
-        seen.major == "MN"
-        and stored.mode.chunks > 1
-        and mn % atom
-        and not mn % seen.per
-        and stored.major(seen.major) == "MN"
-    ):
-        return [_inside_atom(seen, stored, mn, atom)]
+    inside = _check_atom(seen, stored, mn)
+    if inside:
+        return [inside]
     out = [_why_not(seen, stored, expected)]
     if fits:
         return [replace(d, storage=dict(fits.spec)) for d in out]
@@ -67,15 +47,38 @@ def unreadable(
     return [*out, *_of_the_word(given, seen, stored, mn, k, judge)]
 
 
+def _check_address_bits(expected: Addresses) -> Diagnosis | None:
+    """Report a slice whose addresses have more bits than a descriptor's start."""
+    last = int(expected.max())
+    if not last >> 18:
+        return None
+    says = (
+        f"The slice reaches address {last:#x}; a descriptor's start has 18 bits, and shared memory ends before 0x40000."
+    )
+    return Diagnosis("not_canonical", says)
+
+
+def _check_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
+    """Report a slice that begins inside a 16-byte chunk."""
+    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
+    if not (at % seen.per and int(expected[0, 0]) % 16):
+        return None
+    says = (
+        f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
+        f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
+    )
+    return Diagnosis("not_canonical", says)
+
+
 def _as_the_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
-    """Whether the strides say of plain rows what they can say: LBO 0 or 16, SBO eight rows."""
+    """Return whether the strides describe plain rows as well as they can: LBO 0 or 16, SBO eight rows."""
     across = expected if seen.major == "K" else expected.T
     pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
     return given.lbo_bytes in (0, 16) and given.sbo_bytes == 8 * pitch
 
 
 def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """What no descriptor of this major can say about the data."""
+    """Say what about the data no descriptor of this major can describe."""
     if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
         return Diagnosis("not_canonical", _off_row(stored, stored.mode))
     if _contiguous(expected, seen, stored) in ("", seen.major):
@@ -95,7 +98,7 @@ def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
 
 
 def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
-    """The dimension along which elements are neighbours; "" where neither is."""
+    """Return the dimension along which elements are neighbours; "" where neither is."""
     if said := stored.major(""):
         return said
     size = max(seen.bits // 8, 1)
@@ -104,7 +107,7 @@ def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
 
 
 def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: Judge) -> list[Diagnosis]:
-    """The word is no better than the data: what is wrong with it for a canonical tile of its mode."""
+    """Return what is wrong with the word for a canonical tile of its mode: it is no better than the data."""
     for world in canonicals(stored, seen, given.mode):
         tile = world.stored
         if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
@@ -122,7 +125,7 @@ def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int
 
 
 def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """Where the storage leaves what any mode can read, and how to store instead."""
+    """Say where the storage leaves what any mode can read, and how to store instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
         says = (
@@ -161,8 +164,12 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     return Diagnosis("row_major_not_core_matrix", says)
 
 
-def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
-    """A slice that begins inside an MN-major atom and runs into the next."""
+def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
+    """Report a slice that begins inside an MN-major atom and runs into the next."""
+    atom = seen.per * stored.mode.chunks
+    turned = seen.major == "MN" and stored.mode.chunks > 1 and stored.major(seen.major) == "MN"
+    if not turned or not mn % atom or mn % seen.per:
+        return None
     legal = [m for m in seen.form.codes if m is not stored.mode and seen.form.allows(seen.bits, seen.major, m)]
     by_size = sorted(legal, key=lambda m: -m.chunks)
     narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
@@ -187,7 +194,7 @@ def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
 
 
 def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, str]:
-    """(code, message) of data that differ from what the word reads by their XOR alone."""
+    """Return (code, message) of data that differ from what the word reads by their XOR only."""
     word = given.mode
     if world.code == "stored_unswizzled":
         return (
@@ -219,13 +226,13 @@ def _off_row(stored: Storage, mode: Mode) -> str:
 
 
 def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
-    """A canonical tile of the word's mode with as many elements."""
+    """Return a canonical tile of the word's mode with as many elements; None where there is none."""
     world = next(canonicals(stored, seen, mode), None)
     return dict(world.spec) if world else None
 
 
 def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
-    """The data as the other major reads them."""
+    """Report data that the other major reads."""
     other = replace(seen, major="MN" if seen.major == "K" else "K")
     if not seen.form.allows(seen.bits, "MN"):
         return None
@@ -243,8 +250,9 @@ def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | N
 
 
 def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
-    """The first core matrix that no mode allows: (row, chunk of K, what is wrong, whether its rows are whole but too
-    far apart).
+    """Find the first core matrix that no mode allows.
+
+    Return (row, chunk of K, what is wrong, whether its rows are whole but too far apart).
     """
     across = expected if seen.major == "K" else expected.T
     size = bytes_of(seen.per, seen) // seen.per or 1
@@ -273,7 +281,7 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
 
 
 def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
-    """Whether eight row starts are one atom's lines under some base offset."""
+    """Return whether eight row starts are one atom's lines under some base offset."""
     return any((np.diff(mode.unswizzle(starts, base)) == mode.width_bytes).all() for base in range(mode.chunks))
 
 

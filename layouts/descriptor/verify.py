@@ -35,7 +35,9 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Shown):
-    """The result: both maps, how many elements agree, the first that does not, and the diagnoses, likeliest first."""
+    """The result: both maps, the number of elements that agree, the first that does not, and the diagnoses, likeliest
+    first.
+    """
 
     read: Addresses
     expected: Addresses
@@ -57,7 +59,7 @@ class Verdict(Shown):
 
     @property
     def first_mismatch(self) -> Mismatch | None:
-        """The first element, row by row, that is read from another place; None where none is."""
+        """The first element, row by row, that is read from another place; None where all agree."""
         wrong = np.argwhere(self.read != self.expected)
         if not len(wrong):
             return None
@@ -108,8 +110,9 @@ def inside(seen: View, stored: Storage, mn: int, k: int) -> None:
 
 
 def _reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
-    """A word whose swizzle code has no meaning: it reads what nobody states. Said with the code that the tile needs,
-    and with wgmma's where that is what the field holds.
+    """Return the verdict on a word with a reserved swizzle code: nobody states what it reads.
+
+    The message gives the code that the tile needs, and wgmma's where the field holds that.
     """
     form = given.format
     plain = given.replace(**{form.coded: form.codes[form.modes[0]]})
@@ -127,7 +130,7 @@ def _reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Add
 
 
 def _refused(expected: Addresses, code: str, says: str, given: Descriptor, fix: Descriptor | None) -> Verdict:
-    """No element is read from where it lies: the cause, and the word that reads the tile."""
+    """Return the verdict where no element is read from its place: the cause, and the word that reads the tile."""
     cause = Diagnosis(code, says, fix, changes(given, fix) if fix else {})
     return Verdict(np.full_like(expected, -1), expected, (cause,), False)
 
@@ -135,8 +138,8 @@ def _refused(expected: Addresses, code: str, says: str, given: Descriptor, fix: 
 def _of_expression(
     note: Note, given: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses
 ) -> list[Diagnosis]:
-    """What the expression's arithmetic lost, then what is wrong with the word that was meant; one repair for all of
-    it.
+    """Return what the expression's arithmetic lost, then what is wrong with the intended word, with one repair for
+    all.
     """
     meant = Descriptor(note.word, given.format)
     rest = (

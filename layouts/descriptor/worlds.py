@@ -20,9 +20,7 @@ Spec = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A storage that differs from the real one in one respect; `code` is the mistake of a program that takes the tile
-    for it.
-    """
+    """A storage that differs from the real one in one respect; `code` is the mistake of a program that assumes it."""
 
     code: str
     spec: Spec
@@ -30,7 +28,9 @@ class World:
     said: str
 
     def starts(self, mn: int, k: int) -> int:
-        """Byte address of element (mn, k) before any XOR by address; only for storages whose XOR is on address bits."""
+        """Return the byte address of element (mn, k) before any XOR by address; only for storages whose XOR is on
+        address bits.
+        """
         return int(np.asarray(self.stored.address(np.array(mn), np.array(k))))
 
 
@@ -42,7 +42,7 @@ def _try(code: str, spec: Spec, seen: View, said: str) -> Iterator[World]:
 
 
 def tile_bits(seen: View) -> int:
-    """Element bits of a tile for an operand: single bits are those of bytes."""
+    """Return the element bits of a tile for an operand: single bits are stored in bytes."""
     return max(seen.bits, min(bits for bits in seen.form.element_bits if bits > 1))
 
 
@@ -51,7 +51,7 @@ def _up(size: int, unit: int) -> int:
 
 
 def misread(stored: Storage, seen: View) -> Iterator[World]:
-    """The tile as a program takes it that errs about its order, its size or its elements."""
+    """Yield the tile as a program may misread it: in its order, its size or its elements."""
     spec = stored.spec
     tile = stored.tile
     if tile:
@@ -81,8 +81,9 @@ def misread(stored: Storage, seen: View) -> Iterator[World]:
 
 
 def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
-    """The same tile stored otherwise: with another mode, without padding, with the contiguous dimension exchanged.
-    Those of `mode` come first.
+    """Yield the same tile stored otherwise, those of `mode` first.
+
+    With another mode, without padding, with the contiguous dimension exchanged.
     """
     spec = stored.spec
     kind = spec.get("kind")
@@ -103,8 +104,9 @@ def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
 
 
 def _rewidened(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[World]:
-    """The same rows or panels as wide as another mode has them. Where they are as wide as their own mode has them, that
-    is the mistake.
+    """Yield the same rows or panels with the width of another mode.
+
+    Where they are as wide as their own mode has them, that is the mistake.
     """
     spec = stored.spec
     rows = spec["kind"] == "rows"
@@ -131,7 +133,7 @@ def _rewidened(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[Worl
 
 
 def _cute_worlds(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[World]:
-    """A CuTe layout with the XOR of each mode instead of its own."""
+    """Yield a CuTe layout with the XOR of each mode instead of its own."""
     spec = stored.spec
     body = str(spec["layout"])
     plain = (
@@ -146,7 +148,9 @@ def _cute_worlds(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[Wo
 
 
 def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None = None) -> Iterator[World]:
-    """Canonical tiles of a mode that hold as many elements; with `given`, also those whose sizes its strides tell."""
+    """Yield canonical tiles of a mode that hold as many elements; with `given`, also those with sizes from its
+    strides.
+    """
     atom = mode.atom(seen.bits, seen.major)
     mn, k = stored.mn or seen.rows, stored.k or (stored.pitch_bytes or 0) * 8 // seen.bits or seen.k
     extents = [(order, mn, k) for order in (DEFAULT_ORDER[seen.major], *DEFAULT_ORDER.values())]
@@ -173,7 +177,7 @@ def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None
 
 
 def sizes(given: Descriptor, seen: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
-    """Extents (mn, k) that a tile of this order may have, from the stride that steps over its first dimension."""
+    """Yield extents (mn, k) that a tile of this order may have, from the stride that steps over its first dimension."""
     pattern = given.mode.atom_bytes(seen.major)
     rows, deep = _up(seen.rows, atom[0]), _up(seen.k, atom[1])
     plain = seen.major == "K" or given.mode.chunks == 1
@@ -187,7 +191,7 @@ def sizes(given: Descriptor, seen: View, atom: tuple[int, int], order: str) -> I
 
 
 def reads_as(given: Descriptor, seen: View, world: World, mn: int, k: int) -> bool:
-    """Whether the word reads exactly the slice of that storage."""
+    """Return whether the word reads exactly the slice of that storage."""
     stored = world.stored
     if (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k):
         return False

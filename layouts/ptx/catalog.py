@@ -1,4 +1,4 @@
-"""The one door to the tables: every instruction, found by its PTX text however it is written."""
+"""The catalogue: every instruction of the tables, found by its PTX text in any spelling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Assembled:
 
 
 def families() -> tuple[Family, ...]:
-    """Every row of every table."""
+    """Return every row of every table."""
     return tuple(row for table in TABLES for row in table.FAMILIES)
 
 
@@ -51,7 +51,7 @@ OPCODE = re.compile(rf"(?<![\w.])({'|'.join(_HEADS)})((?:\s*\.\s*[\w:]+)*)", re.
 
 @lru_cache(maxsize=1)
 def instructions() -> tuple[Instruction, ...]:
-    """Every variant, in the tables' order."""
+    """Return every variant, in the tables' order."""
     return tuple(instruction for row in families() for instruction in row.instructions())
 
 
@@ -71,7 +71,7 @@ def _products() -> dict[tuple[int, int, int], tuple[Instruction, ...]]:
 
 
 def products(m: int, n: int, k: int) -> tuple[Instruction, ...]:
-    """Every product that PTX specifies of a shape, in the tables' order."""
+    """Return every product of a shape that PTX specifies, in the tables' order."""
     return _products().get((m, n, k), ())
 
 
@@ -84,7 +84,7 @@ def _assembled() -> tuple[dict[str, str], dict[str, Assembled]]:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The tensor-core instructions that ptxas makes of one variant, in order, and the targets for which it does."""
+    """The tensor-core instructions that ptxas emits for one variant, in order, and the targets for which it does."""
 
     targets: tuple[str, ...]
     runs: tuple[tuple[str, int], ...]  # (mnemonic, how many in a row)
@@ -96,7 +96,7 @@ class Compiled:
 
 @lru_cache(maxsize=1)
 def compiled() -> dict[str, tuple[Compiled, ...]]:
-    """The SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
+    """Return the SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
     data = json.loads((files("lanescope.ptx.table") / "sass.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
     found = {
@@ -107,12 +107,12 @@ def compiled() -> dict[str, tuple[Compiled, ...]]:
 
 
 def assembler() -> dict[str, str]:
-    """Which ptxas wrote the targets, and when."""
+    """Return which ptxas the targets come from, and when it ran."""
     return _assembled()[0]
 
 
 def assembler_release() -> str:
-    """The assembler by its release.
+    """Return the assembler by its release.
 
     >>> assembler_release()
     'ptxas 13.0'
@@ -122,7 +122,7 @@ def assembler_release() -> str:
 
 
 def assembled(instruction: Instruction) -> Assembled:
-    """Targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
+    """Return targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
     return _assembled()[1].get(instruction.listed_ptx, Assembled((), ""))
 
 
@@ -143,8 +143,8 @@ class Run:
 
 @lru_cache(maxsize=1)
 def evidence_files() -> tuple[dict[str, Any], ...]:
-    """Every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}}, "descriptors",
-    "banks"}.
+    """Return every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}},
+    "descriptors", "banks"}.
     """
     folder = files("lanescope") / "evidence"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")) if folder.is_dir() else []
@@ -152,7 +152,9 @@ def evidence_files() -> tuple[dict[str, Any], ...]:
 
 
 def runs(instruction: Instruction) -> tuple[Run, ...]:
-    """What `lanescope gpu verify` saw of an instruction, a run a device; every form of it must have agreed."""
+    """Return what `lanescope gpu verify` measured for an instruction, one run per device; every form of it must have
+    agreed.
+    """
     out = []
     for data in evidence_files():
         meta, results = data["meta"], data["results"]
@@ -165,7 +167,7 @@ def runs(instruction: Instruction) -> tuple[Run, ...]:
 
 
 def short(device: str) -> str:
-    """A device as people call it.
+    """Return the short name of a device: "H100" for "NVIDIA H100 80GB HBM3".
 
     >>> short("NVIDIA H100 80GB HBM3")
     'H100'
@@ -174,7 +176,10 @@ def short(device: str) -> str:
 
 
 def opcode_of(text: str) -> str:
-    """The opcode inside a pasted line: an asm string, a predicated line, an operand list behind it, spaces within."""
+    """Return the opcode inside a pasted line.
+
+    The line may be an asm string or carry a predicate, an operand list or blanks.
+    """
     match = OPCODE.search(text)
     if not match:
         return ""
@@ -185,12 +190,12 @@ def opcode_of(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _capitals() -> dict[str, str]:
-    """The modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
+    """Return the modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
     return {word.lower(): word for i in instructions() for word in i.modifiers if word != word.lower()}
 
 
 def named(given: object, field: str) -> Instruction:
-    """The instruction that a field of a request names; LayoutError `bad_instruction` says which field."""
+    """Return the instruction that a field of a request names; LayoutError `bad_instruction` names the field."""
     try:
         return find(reading.text(given, field, LONGEST))
     except LayoutError as error:
@@ -198,7 +203,9 @@ def named(given: object, field: str) -> Instruction:
 
 
 def find(text: str) -> Instruction:
-    """The instruction a PTX text names. LayoutError says which part is illegal and names the nearest legal ones.
+    """Return the instruction that a PTX text names.
+
+    LayoutError says which part is illegal and lists the nearest legal ones.
 
     >>> find("mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, ...").ptx
     'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
@@ -223,7 +230,7 @@ def find(text: str) -> Instruction:
 
 
 def known(text: str) -> Instruction | None:
-    """The instruction that a PTX text names, as `find` gives it; None where it names none, which costs little.
+    """Return the instruction that a PTX text names, as `find` does; None where there is none. Cheap for unknown texts.
 
     >>> known("mma.sync.aligned.m16n8k17") is None
     True
@@ -240,7 +247,7 @@ def _of_syntax(syntax: Syntax) -> Instruction | None:
 
 @lru_cache(maxsize=1)
 def _by_rest() -> dict[tuple[str, tuple[str, ...], frozenset[str]], tuple[Syntax, ...]]:
-    """Opcode, layouts and modifiers but for the state space → every syntax that has them."""
+    """Map (opcode, layouts, modifiers without the state space) to every syntax that has them."""
     found: dict[tuple[str, tuple[str, ...], frozenset[str]], dict[Syntax, None]] = {}
     for i in instructions():
         found.setdefault(_rest(i.syntax), {})[i.syntax] = None
@@ -252,8 +259,9 @@ def _rest(syntax: Syntax) -> tuple[str, tuple[str, ...], frozenset[str]]:
 
 
 def _completed(syntax: Syntax) -> Syntax | None:
-    """The syntax of a short name with the shape, the types and the modifiers that it leaves out, where these can be but
-    one: ldmatrix.m8n8.x4 moves b16, movmatrix.m8n8 transposes.
+    """Complete a short name with the shape, types and modifiers that it leaves out, where there is only one choice.
+
+    ldmatrix.m8n8.x4 moves b16, movmatrix.m8n8 transposes.
     """
     if syntax.shape and syntax.types:
         return None
@@ -272,13 +280,13 @@ def _completed(syntax: Syntax) -> Syntax | None:
 
 
 def _extends(one: Syntax, short: Syntax) -> bool:
-    """Whether an instruction has the shape and the types that a short name gives."""
+    """Return whether an instruction has the shape and the types that a short name gives."""
     return short.shape in ("", one.shape) and short.types in ((), one.types)
 
 
 @lru_cache(maxsize=1)
 def qualifiers() -> frozenset[str]:
-    """Every word that stands behind a dot in the text of an instruction.
+    """Return every word that follows a dot in the text of an instruction.
 
     >>> "trans" in qualifiers(), "cuh" in qualifiers()
     (True, False)
@@ -287,8 +295,9 @@ def qualifiers() -> frozenset[str]:
 
 
 def _words_first(syntax: Syntax) -> Syntax:
-    """The syntax with words of the opcode that stand among its qualifiers put in front, as CUTLASS's
-    mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata… has them: ptxas takes both.
+    """Move words of the opcode that stand among its qualifiers to the front.
+
+    CUTLASS writes mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata…; ptxas takes both orders.
     """
     late = [m for m in syntax.modifiers if m in OPCODE_WORDS and f"{syntax.opcode}.{m}" in OPCODES]
     rest = tuple(m for m in syntax.modifiers if m not in late)
@@ -297,7 +306,7 @@ def _words_first(syntax: Syntax) -> Syntax:
 
 @lru_cache(maxsize=256)
 def _with_space(syntax: Syntax) -> Instruction | None:
-    """An instruction whose text names another state space than the table's: the same map under the text as given."""
+    """Return the instruction of a text with another state space than the table's: same map, text as given."""
     given = [m for m in syntax.modifiers if m in SPACES]
     if len(given) > 1:
         return None
@@ -311,8 +320,9 @@ def _with_space(syntax: Syntax) -> Instruction | None:
 
 
 def access(product: Instruction, operand: str, layout: str) -> Instruction:
-    """The load or store of the same family that fills or stores one operand of a product whose fragments PTX leaves
-    open; layout: row or col.
+    """Return the load or store of the same family for one operand of a product whose fragments PTX leaves open.
+
+    layout: row or col.
     """
     element = product.operands[operand].element
     for i in instructions():
@@ -336,5 +346,5 @@ def access(product: Instruction, operand: str, layout: str) -> Instruction:
 def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
     whole = SHORTS.get(syntax.opcode)
     if whole and replace(syntax, opcode=whole).key not in _index():
-        syntax = replace(syntax, opcode=whole)  # its short name is understood: told is what else is wrong
+        syntax = replace(syntax, opcode=whole)  # the short name is understood: report what else is wrong
     return refused.refusal(opcode, syntax, instructions(), tuple(OPCODES))

@@ -17,7 +17,7 @@ SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay
 
 
 def legal_values(name: str) -> tuple[int, ...]:
-    """Whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
+    """Return whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
     row = dtype(name)
     if row.bits == 1:
         return (0, 1)
@@ -26,7 +26,7 @@ def legal_values(name: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def scale_codes(name: str) -> tuple[int, ...]:
-    """The codes of SCALE_VALUES in a type of scale factors.
+    """Return the codes of SCALE_VALUES in a type of scale factors.
 
     >>> scale_codes("ue8m0")
     (126, 127, 128)
@@ -35,7 +35,7 @@ def scale_codes(name: str) -> tuple[int, ...]:
 
 
 def bounds(name: str) -> tuple[float, float]:
-    """The least and the largest finite value of a type."""
+    """Return the smallest and the largest finite value of a type."""
     row = dtype(name)
     if row.format:
         least = -row.format.largest if row.signed else 0.0 if row.format.mantissa_bits else 2.0**-row.format.bias
@@ -48,7 +48,7 @@ def bounds(name: str) -> tuple[float, float]:
 
 
 def nearest(values: Values, name: str) -> Values:
-    """The values that a type holds: floats rounded to nearest, ties to even; whole numbers as they are.
+    """Round values to those that a type holds: floats to nearest, ties to even; integers are unchanged.
 
     They must lie within bounds().
     """
@@ -60,16 +60,16 @@ def nearest(values: Values, name: str) -> Values:
 
 
 def _exponent(sizes: Values, held: Float) -> NDArray[np.int64]:
-    """The exponent of each size's leading bit, and no less than that of the least normal number."""
+    """Return the exponent of each value's leading bit, at least that of the smallest normal number."""
     return np.where(
         sizes > 0, np.maximum(np.frexp(sizes)[1].astype(np.int64) - 1, held.least_exponent), held.least_exponent
     )
 
 
 def encode(values: NDArray[Any], name: str) -> Bits:
-    """Element bits of numbers that the type holds, the least bits of a word.
+    """Encode numbers as element bits, in the low bits of a word.
 
-    A float is rounded to nearest; one past the largest becomes infinity, or the largest where the type has none.
+    A float is rounded to nearest; one past the largest becomes infinity, or the largest where the type has no infinity.
     """
     row = dtype(name)
     return _encoded(values.astype(np.float64), row.format) if row.format else _whole(values, row)
@@ -97,7 +97,7 @@ def _whole(values: NDArray[Any], row: DType) -> Bits:
 
 
 def decode(bits: Bits, name: str) -> Values:
-    """The values of element bits, NaN and infinities among them; what stands above them in a word is left out."""
+    """Decode element bits to values, NaN and infinities included; higher bits of a word are ignored."""
     row = dtype(name)
     codes = bits.astype(np.uint64).view(np.int64)
     if row.format:
@@ -110,7 +110,7 @@ def decode(bits: Bits, name: str) -> Values:
 
 @cache
 def _every(held: Float, bits: int) -> Values:
-    """The value of every code of a narrow type."""
+    """Return the value of every code of a narrow type."""
     return _decoded(np.arange(1 << bits, dtype=np.int64), held)
 
 
@@ -137,13 +137,13 @@ def _decoded(codes: NDArray[np.int64], held: Float) -> Values:
 
 
 def readable(codes: Bits, name: str) -> Bits:
-    """Codes as an instruction takes them: without the low bits that it does not read."""
+    """Return codes as an instruction reads them: the low bits that it ignores are cleared."""
     unread = np.uint64(dtype(name).unread_bits)
     return codes.astype(np.uint64) >> unread << unread
 
 
 def readable_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
-    """Bytes in which elements lie one behind another from the first on, the same bits cleared."""
+    """Return packed elements as an instruction reads them: the bits that it ignores are cleared in every element."""
     row = dtype(name)
     if not row.unread_bits:
         return data
@@ -154,7 +154,7 @@ def readable_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
 
 
 def keys(codes: Bits, row: DType) -> Bits:
-    """Codes that are equal where the instruction reads equal numbers: no low bits of tf32, one zero, one NaN."""
+    """Return codes that are equal where the instruction reads equal numbers: no low bits of tf32, one zero, one NaN."""
     codes = readable(codes, row.name)
     if row.format is None or not row.format.mantissa_bits:
         return codes
@@ -164,5 +164,5 @@ def keys(codes: Bits, row: DType) -> Bits:
 
 
 def numbers(codes: Bits, row: DType) -> Values:
-    """The numbers that the instruction takes codes for."""
+    """Return the numbers that the instruction reads from codes."""
     return decode(keys(codes, row), row.name)

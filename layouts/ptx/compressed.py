@@ -23,7 +23,10 @@ MOST = 1 << 14  # rows or columns of A
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The metadata of a sparse A of rows × k elements, both whole atoms. atom: (word)(index) → (row, group)."""
+    """The metadata of a sparse A of rows × k elements, both multiples of the atom.
+
+    atom: (word)(index) → (row, group).
+    """
 
     order: Order
     element: str
@@ -33,12 +36,12 @@ class Written:
 
     @property
     def group(self) -> int:
-        """Elements of K an index covers."""
+        """Elements of K per index."""
         return GROUP.get(self.element, 4)
 
     @property
     def groups(self) -> int:
-        """Indices of a row."""
+        """Indices per row."""
         return self.k // self.group
 
     @property
@@ -49,7 +52,7 @@ class Written:
 
     @property
     def evidence(self) -> str:
-        """What stands behind it, in a line."""
+        """What proves this order, in one line."""
         return f"read from {self.order.source}; not executed here"
 
     @property
@@ -68,7 +71,7 @@ class Written:
         return rows.reshape(-1, PER_WORD).astype(np.int32), groups.reshape(-1, PER_WORD).astype(np.int32)
 
     def where(self, row: int, group: int) -> tuple[int, int]:
-        """(word, first bit) of an index; LayoutError outside the matrix."""
+        """Return (word, first bit) of an index; LayoutError outside the matrix."""
         for name, given, most in (("row", row, self.rows), ("group", group, self.groups)):
             if not 0 <= given < most:
                 says = f"{name} is {given}. The metadata have {most}."
@@ -79,7 +82,7 @@ class Written:
         return before * self.atom.thread_count + word, 4 * index
 
     def words(self, indices: NDArray[np.integer]) -> NDArray[np.uint32]:
-        """Row-major indices [rows][groups] of 4 bits → the words of global memory."""
+        """Pack row-major indices [rows][groups] of 4 bits into the words of global memory."""
         rows, groups = self.coords
         shifts = np.arange(PER_WORD, dtype=np.uint32) * 4
         out: NDArray[np.uint32] = np.bitwise_or.reduce(indices[rows, groups].astype(np.uint32) << shifts, axis=1)
@@ -87,7 +90,7 @@ class Written:
 
 
 def _atom(opcode: str, element: str, tile_k: int) -> tuple[Order, Pattern]:
-    """The row of an opcode and type, and its atom's pattern."""
+    """Return the row of an opcode and type, and its atom's pattern."""
     choice(opcode, "opcode", OPCODES, "bad_opcode")
     known = {name: row for row in ORDERS if row.opcode == opcode for name in row.types}
     row = known[choice(element, "element", tuple(known), "bad_type")]
@@ -102,14 +105,16 @@ def _atom(opcode: str, element: str, tile_k: int) -> tuple[Order, Pattern]:
 
 
 def least(opcode: str, element: str, tile_k: int = 0) -> tuple[int, int]:
-    """Rows and columns of A that one atom covers."""
+    """Return the rows and columns of A that one atom covers."""
     down, across = _atom(opcode, element, tile_k)[1].extents
     return down, across * GROUP.get(element, 4)
 
 
 def written(opcode: str, element: str, rows: int, k: int, tile_k: int = 0) -> Written:
-    """The order for an opcode and type of A; tile_k: K of wgmma.sp's tile, which its atom spans (the least where it is
-    0). LayoutError where CUTLASS has none, or for sizes that are no whole atoms.
+    """Return the metadata order for an opcode and type of A.
+
+    tile_k: K of wgmma.sp's tile, which its atom spans (0: the smallest). LayoutError where CUTLASS has no such order,
+    or for sizes that are not multiples of the atom.
     """
     row, atom = _atom(opcode, element, tile_k)
     for name, size, unit in zip(("rows", "k"), (rows, k), least(opcode, element, tile_k), strict=True):

@@ -1,4 +1,4 @@
-"""Where documents and hardware differ: one row a slip, each with what proves it.
+"""Where documents and hardware differ: one row per error, each with its proof.
 
 `ran`, `assembled` and `refused` are checked against the engine, the evidence files and ptxas; `test` names a test that
 shows the rest.
@@ -26,7 +26,7 @@ DOCUMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One slip.
+    """One error in a document.
 
     documents: keys of DOCUMENTS; place: section; says, really: in our words; ran: instructions that executed as
     `really` says; assembled, refused: PTX texts that ptxas takes and does not take; message: what ptxas or the compiler
@@ -53,7 +53,7 @@ class Difference:
 
 @lru_cache(maxsize=1)
 def narrow_strides() -> tuple[str, ...]:
-    """The wmma.load and wmma.store whose default stride breaks PTX's own alignment rule."""
+    """Return the wmma.load and wmma.store whose default stride breaks PTX's own alignment rule."""
     out = []
     for i in catalog.instructions():
         if i.family.memory is Place.MATRIX:
@@ -66,7 +66,7 @@ def narrow_strides() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[Difference, ...]:
-    """Every known slip, the ones that cost most first."""
+    """Return every known error, the most costly first."""
     return (
         Difference(
             "missing-proxy-fence",

@@ -9,7 +9,7 @@ from lanescope.errors import LayoutError
 
 
 class Special(Enum):
-    """What the codes with every exponent bit set are."""
+    """What the codes with all exponent bits set mean."""
 
     IEEE = "infinities and NaNs"
     ONE_NAN = "numbers, but for a NaN where every mantissa bit is set, too"
@@ -56,7 +56,7 @@ class Float:
 
     @property
     def past_largest(self) -> int:
-        """The code of what is too large: infinity, or the largest number where there is none."""
+        """The code of values that are too large: infinity, or the largest number where the format has no infinity."""
         codes = 1 << (self.exponent_bits + self.mantissa_bits)
         if self.special is Special.IEEE:
             return codes - (1 << self.mantissa_bits)
@@ -71,7 +71,7 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What others call an element type, "" where they have no name.
+    """Names of an element type elsewhere, "" where there is none.
 
     atom: in the names of CUTLASS's atoms (SM80_16x8x16_F32F16F16F32_TN); cutlass: C++'s type there; dsl: that of CuTe's
     Python DSL, behind `cutlass.`; also: further spellings in code, in small letters.
@@ -128,12 +128,13 @@ class DType:
 
     @property
     def unread_bits(self) -> int:
-        """The low bits of its mantissa that no instruction reads: 13 of a tf32. PTX ISA 9.1, 9.7.15.2."""
+        """The low bits of the mantissa that no instruction reads: 13 for tf32. PTX ISA 9.1, 9.7.15.2."""
         return self.format.mantissa_bits + 1 - self.format.significant if self.format and self.format.digits else 0
 
     def padding_below(self, container_bits: int) -> int:
-        """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low
-        six.
+        """Return the bits of padding below an element in its container.
+
+        e2m1 takes the middle four of eight bits, e3m2 and e2m3 the low six.
 
         PTX ISA 9.1, 9.7.14.5.14; CUTLASS shifts by the same two bits (include/cute/atom/mma_traits_sm120.hpp,
         fp4_shift_A).
@@ -301,7 +302,7 @@ SPELLED = _spelled()
 
 
 def dtype(name: str) -> DType:
-    """The row of a PTX type name; LayoutError names the known ones."""
+    """Return the row of a PTX type name; LayoutError lists the known ones."""
     try:
         return DTYPES[name]
     except KeyError:

@@ -77,7 +77,7 @@ class Instruction(Shown):
         return {op.name: op for op in self.family.bind_operands(self)}
 
     def operand(self, name: str) -> Operand:
-        """One operand by its PTX letter; LayoutError names those there are."""
+        """Return one operand by its PTX letter; LayoutError lists the operands."""
         wanted = name.lower()
         if wanted in self.operands:
             return self.operands[wanted]
@@ -102,12 +102,12 @@ class Instruction(Shown):
 
     @property
     def operand_names(self) -> tuple[str, ...]:
-        """Fragments, scales and addresses: everything that has a map, or has one once it is bound."""
+        """Fragments, scales and addresses: all operands with a map, or with one once a descriptor is bound."""
         return self.family.operand_names
 
     @cached_property
     def scales(self) -> dict[str, Scale]:
-        """scale_a and scale_b of a block-scaled instruction, else empty."""
+        """scale_a and scale_b of a block-scaled instruction; empty for others."""
         blocks = self.family.scale_blocks
         if not blocks:
             return {}
@@ -116,8 +116,8 @@ class Instruction(Shown):
 
     @cached_property
     def address(self) -> Operand | None:
-        """The row whose address each lane supplies, as (matrix, row, col 0); fewer than 32 threads where some supply
-        none.
+        """The row whose address each lane supplies, as (matrix, row, col 0); fewer than 32 threads where some lanes
+        supply none.
         """
         if not self.family.address:
             return None
@@ -135,7 +135,7 @@ class Instruction(Shown):
         )
 
     def in_space(self, space: str) -> Instruction:
-        """The same load or store with this state space in its text; "" for none, which is generic addressing."""
+        """Return the same load or store with this state space in its text; "" is generic addressing."""
         spaces = self.family.spaces
         if not spaces:
             return self
@@ -146,9 +146,7 @@ class Instruction(Shown):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """What a pattern may name besides the shape: x, the number of matrices or repetitions that a load or store
-        moves.
-        """
+        """Other sizes that a pattern may name: x, the number of matrices or repetitions that a load or store moves."""
         return next(({"x": int(m[1:])} for m in self.modifiers if re.fullmatch(r"x\d+", m)), {})
 
 
@@ -257,19 +255,19 @@ class Family:
 
     @property
     def feed(self) -> Feed:
-        """How A and B of a product reach it."""
+        """How A and B of a product reach the instruction."""
         if self.by_descriptor:
             return Feed.DESCRIPTOR
         return Feed.MAP if self.specified else Feed.LOADS
 
     @property
     def in_place(self) -> bool:
-        """Whether D is C, too."""
+        """Whether D overwrites C."""
         return self.multiplies and "c" not in self.fragments
 
     @property
     def operand_names(self) -> tuple[str, ...]:
-        """The operands of every instruction of the row, by name: no pattern is read for them."""
+        """The names of the operands of every instruction of the row; no pattern is parsed for them."""
         held = tuple(self.fragments) or (self.issue.operands if self.issue else ())
         return (*held, *(SCALES if self.scale_blocks else ()), *(("address",) if self.address else ()))
 
@@ -280,7 +278,7 @@ class Family:
         return tuple(words[place] for place in self.reads.get("a", (Place.REGISTERS,)) if place in words)
 
     def instructions(self) -> Iterator[Instruction]:
-        """Every variant of the row, in the table's order."""
+        """Yield every variant of the row, in the table's order."""
         for shape in self.shapes:
             sizes = sizes_of(shape)
             if shape and not sizes:
@@ -292,7 +290,7 @@ class Family:
                     yield Instruction(text, self, shape, bound, sizes)
 
     def bind_operands(self, instruction: Instruction) -> Iterator[Operand]:
-        """The operands of one of this family's instructions; the pattern must cover exactly its matrix."""
+        """Yield the operands of one of this family's instructions; the pattern must cover exactly its matrix."""
         sizes, types = instruction.sizes, instruction.types
         for name, text in self.fragments.items():
             element = dtype(types.get(name) or types["d"])
@@ -328,7 +326,7 @@ class Family:
 
 
 def cross(template: str, **choices: str) -> tuple[str, ...]:
-    """Types by comprehension: cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives the four strings."""
+    """Return types by combination: cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives four strings."""
     keys = list(choices)
     return tuple(
         template.format(**dict(zip(keys, combination, strict=True)))

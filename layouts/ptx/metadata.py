@@ -13,7 +13,7 @@ from lanescope.ptx.dtypes import DType
 from lanescope.ptx.pattern import IntArray, Pattern
 
 WHOLE = (0x4, 0xE)  # nibbles that keep the first and the last half of a group of four positions
-FIRST, LAST = (nibble * 0x11111111 for nibble in WHOLE)  # the words of eight such
+FIRST, LAST = (nibble * 0x11111111 for nibble in WHOLE)  # words of eight such nibbles
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,21 @@ class Sparsity:
         return WHOLE if self.index_bits == 4 else None
 
     def first_columns(self, stored: IntArray) -> IntArray:
-        """The dense column of each stored column while every index keeps the first positions (metadata 0x44444444)."""
+        """Return the dense column of each stored column while every index keeps the first positions (metadata
+        0x44444444).
+        """
         out: IntArray = stored // self.kept * self.group + stored % self.kept
         return out
 
     def group_columns(self, stored: IntArray) -> IntArray:
-        """The first dense column of each stored column's group."""
+        """Return the first dense column of each stored column's group."""
         out: IntArray = stored // self.kept * self.group
         return out
 
     def suppliers(self, selector: int = 0) -> tuple[IntArray, IntArray]:
-        """(thread, first bit of the index in its e), each [thread][value]; LayoutError names the legal selectors."""
+        """Return (thread, first bit of the index in its e), each [thread][value]; LayoutError names the legal
+        selectors.
+        """
         if not 0 <= selector < self.selectors:
             allowed = f"0 to {self.selectors - 1}" if self.selectors > 1 else "0"
             raise LayoutError(
@@ -84,7 +88,7 @@ class Sparsity:
         return thread[:, part], number[:, part] * self.index_bits
 
     def dense_columns(self, stored: IntArray, words: list[int], selector: int = 0) -> IntArray:
-        """The dense column of every [thread][value] under the given metadata words, one 32-bit e a thread.
+        """Return the dense column of every [thread][value] under the given metadata words, one 32-bit e a thread.
 
         LayoutError names the thread and bits of an index pair that does not ascend, or a nibble that is neither 0x4 nor
         0xE.
@@ -112,8 +116,8 @@ class Sparsity:
         return out
 
     def kept_positions(self, dense: NDArray[Any]) -> IntArray:
-        """The positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a group],
-        ascending.
+        """Return the positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a
+        group], ascending.
 
         Every nonzero element is kept, zeros fill up from the left. LayoutError names the first group with too many
         nonzero elements.
@@ -136,7 +140,7 @@ class Sparsity:
         return chosen
 
     def compress(self, dense: NDArray[Any]) -> NDArray[Any]:
-        """What the registers hold of a dense matrix: [rows, stored columns]."""
+        """Return what the registers hold of a dense matrix: [rows, stored columns]."""
         rows, cols = dense.shape
         positions = self.kept_positions(dense)
         groups = np.arange(cols // self.group)[None, :, None, None] * self.group
@@ -145,8 +149,8 @@ class Sparsity:
         return out
 
     def words(self, dense: NDArray[Any], rows: IntArray, stored: IntArray, selector: int = 0) -> list[int]:
-        """The metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored columns,
-        [thread][value].
+        """Return the metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored
+        columns, [thread][value].
         """
         positions = self.kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
@@ -182,7 +186,7 @@ class Scale:
         return tuple(range(0, 4, self.blocks))
 
     def owners(self, byte_id: int = 0, thread_id: int = 0) -> tuple[IntArray, IntArray]:
-        """(thread, byte), each [row or column][block]; LayoutError names the legal selectors."""
+        """Return (thread, byte), each [row or column][block]; LayoutError names the legal selectors."""
         for field, given, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
             if given not in legal:
                 allowed = ", ".join(map(str, legal))

@@ -15,7 +15,7 @@ _EXPECTED = {"g": 8, "t": 4, "w": 4}
 
 
 def plane(axes: tuple[str, ...]) -> tuple[str, str]:
-    """The two axes drawn down and across: row and col where an operand has them, else the first two."""
+    """Return the two axes that are drawn down and across: row and col where an operand has them, else the first two."""
     down, across = ("row", "col") if {"row", "col"} <= set(axes) else axes[:2]
     return down, across
 
@@ -91,12 +91,12 @@ class Operand(Shown):
 
     @property
     def kept(self) -> tuple[int, int] | None:
-        """Of a sparse A: how many are stored of every group of a row; None where all are."""
+        """How many elements of every group of a row a sparse A stores, and of how many; None for a dense operand."""
         return (self.sparsity.kept, self.sparsity.group) if self.sparsity else self.compressed
 
     @property
     def dense_col_count(self) -> int:
-        """The columns of the matrix: for a sparse A those before compression."""
+        """The number of columns of the matrix; for a sparse A before compression."""
         kept, group = self.kept or (1, 1)
         return self.col_count * group // kept
 
@@ -116,15 +116,15 @@ class Operand(Shown):
 
     @property
     def scope(self) -> Scope:
-        """Whose threads hold it; a warp's where fewer lanes than a warp has supply addresses."""
+        """The scope whose threads hold it; a warp where fewer than 32 lanes supply addresses."""
         return self.held_by or SCOPES.get(self.threads, WARP)
 
     def register_of(self, value: int) -> tuple[int, int]:
-        """(register, first bit in it) of a value index."""
+        """Return (register, first bit in it) of a value index."""
         return divmod(value * self.container_bits, self.register_bits)
 
     def owner(self, row: int, col: int, *product: int) -> list[tuple[int, int]]:
-        """Every (thread, value) that holds element (row, col)."""
+        """Return every (thread, value) that holds element (row, col)."""
         return self.pattern.owners(row, col, *product)
 
     @property
@@ -133,7 +133,7 @@ class Operand(Shown):
 
     @property
     def turned(self) -> str:
-        """The CuTe layout with its coordinates exchanged: B over (n, k), as CUTLASS's traits give BLayout."""
+        """The CuTe layout with its coordinates exchanged: B over (n, k), as CUTLASS's traits have BLayout."""
         row, col, *rest = self.pattern.coords
         return replace(self.pattern, coords=(col, row, *rest)).to_cute()
 
@@ -146,8 +146,8 @@ class Operand(Shown):
         return words if "g" in own and named else Words(words.thread, words.value)
 
     def formula(self) -> dict[str, dict[str, str]]:
-        """{"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words
-        are bound.
+        """Return {"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words are
+        bound.
         """
         return {
             "forward": self.pattern.forward_formula(self.axes, self.words),

@@ -18,8 +18,9 @@ from lanescope.reading import listed
 
 
 def section(row: Family) -> str:
-    """Which part of the table a family belongs to: dense, sparse, scaled. Sparse families split by whether the metadata
-    must be ordered.
+    """Return the part of the table that a family belongs to: dense, sparse or scaled.
+
+    Sparse families are split by whether the metadata must be ordered.
     """
     name = row.opcode.short or row.opcode.text
     return f"{name.partition('::')[0]} block_scale" if row.scale_blocks else name
@@ -32,7 +33,7 @@ SECTIONS = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line: which types, which accumulators, which shapes, since when, on what.
+    """One line of the table: types, accumulators, shapes, PTX version and targets.
 
     kind: .kind and .scale_vec qualifiers and the type of the scale factors, "" without; pairs: the (A, B) types;
     results: the (D, C) types; found: every instruction folded into the line.
@@ -100,14 +101,14 @@ class Row:
 
 
 def target_text(targets: tuple[str, ...]) -> str:
-    """Targets in words, a run to the newest as "sm_80 and up"."""
+    """Return targets in words; all up to the newest as "sm_80 and up"."""
     names = catalog.TARGETS
     rest = names[names.index(targets[0]) :]
     return f"{targets[0]} and up" if targets == rest and not targets[0].endswith("a") else ", ".join(targets)
 
 
 def fold_shapes(shapes: Iterable[str]) -> list[str]:
-    """m64n8k16, m64n16k16, … as m64nNk16 with N in words; single shapes as they are.
+    """Fold m64n8k16, m64n16k16, … into m64nNk16 with N in words; single shapes stay.
 
     >>> fold_shapes(["m16n8k8", "m16n8k16"])
     ['m16n8k8', 'm16n8k16']
@@ -126,7 +127,7 @@ def fold_shapes(shapes: Iterable[str]) -> list[str]:
 
 
 def _range(ns: list[int]) -> str:
-    """8, 16, 24, 32, 48, …, 256 as words."""
+    """Return 8, 16, 24, 32, 48, …, 256 in words."""
     step = ns[-1] - ns[-2]
     start = len(ns) - 1
     while start and ns[start] - ns[start - 1] == step:
@@ -137,8 +138,9 @@ def _range(ns: list[int]) -> str:
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[Row, ...]:
-    """Every matrix multiply of the catalogue, folded: forms that differ in shape, in A and B or in C and D alone are
-    one line.
+    """Return every matrix multiply of the catalogue, folded.
+
+    Forms that differ only in shape, only in A and B, or only in C and D share a line.
     """
     forms: dict[tuple[object, ...], Row] = {}
     for i in catalog.instructions():
@@ -177,7 +179,7 @@ def _age(row: Row) -> list[int]:
 
 
 def _merge(rows: list[Row], field: str) -> list[Row]:
-    """Rows equal in all but one field as one row that has all its values."""
+    """Merge rows that are equal in all but one field into one row with all its values."""
     groups: dict[Row, list[Row]] = {}
     for row in rows:
         groups.setdefault(_with(row, field, (), ()), []).append(row)
@@ -197,7 +199,7 @@ _GROUPS = (("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("s8", "u8"), ("s4", "u4"))
 
 
 def kind(i: Instruction) -> str:
-    """The .kind of an instruction and how it is scaled, "" without."""
+    """Return the .kind of an instruction and its scaling, "" without."""
     words = [word for word in i.modifiers if word in KINDS]
     if i.scales and len(words) == 1:
         blocks = next(iter(i.scales.values())).blocks

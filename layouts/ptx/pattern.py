@@ -89,7 +89,7 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str, **sizes: int) -> Pattern:
-        """Read a pattern; letters in sizes are taken from `sizes`. Raises LayoutError naming the part that is wrong."""
+        """Parse a pattern; letters in sizes are taken from `sizes`. LayoutError names the part that is wrong."""
         if len(text) > LONGEST:
             raise _bad(text, f"it has {len(text)} characters", f"at most {LONGEST}")
         left, arrow, right = text.partition("->")
@@ -101,21 +101,9 @@ class Pattern:
         if not rhs:
             raise _bad(text, "nothing stands right of '->'", "one group a coordinate, e.g. '(i g) (j t e)'")
         threads, values = (tuple(_digit(text, token, sizes) for token in group) for group in lhs)
+        _check_digits(text, (*threads, *values))
         known = {d.name: d.size for d in (*threads, *values)}
-        if len(known) != len(threads) + len(values):
-            raise _bad(text, "a name stands twice on the left", "each name once")
-        if prod(known.values()) > MOST:
-            raise _bad(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
-        used = [name for group in rhs for name in group]
-        for name in used:
-            if name not in known:
-                raise _bad(
-                    text,
-                    f"'{shown(name)}' stands on the right but not on the left",
-                    f"one of {', '.join(list(known)[:12])}",
-                )
-        if len(set(used)) != len(used):
-            raise _bad(text, "a name stands twice on the right", "each name at most once")
+        _check_coordinates(text, [name for group in rhs for name in group], known)
         return cls(
             tuple(d for d in threads if d.size > 1),
             tuple(d for d in values if d.size > 1),
@@ -163,24 +151,24 @@ class Pattern:
     # evaluate -------------------------------------------------------------------------------------------------------
 
     def thread_terms(self) -> tuple[Term, ...]:
-        """thread = Σ weight · digit."""
+        """Return the terms of thread = Σ weight · digit."""
         return _weigh(self.threads)
 
     def value_terms(self) -> tuple[Term, ...]:
-        """value = Σ weight · digit."""
+        """Return the terms of value = Σ weight · digit."""
         return _weigh(self.values)
 
     def coord_terms(self) -> tuple[tuple[Term, ...], ...]:
-        """Each coordinate = Σ weight · digit."""
+        """Return the terms of every coordinate = Σ weight · digit."""
         known = {d.name: d for d in self.digits}
         return tuple(_weigh(tuple(known[name] for name in group)) for group in self.coords)
 
     def evaluate(self) -> tuple[IntArray, ...]:
-        """One read-only int array [threads, values] a coordinate."""
+        """Return one read-only int array [threads, values] per coordinate."""
         return _evaluate(self)
 
     def digit_values(self) -> dict[str, IntArray]:
-        """Each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
+        """Return each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
         out: dict[str, IntArray] = {}
         for terms, count in ((self.thread_terms(), self.thread_count), (self.value_terms(), self.value_count)):
             number = np.arange(count, dtype=np.int32)
@@ -190,11 +178,11 @@ class Pattern:
     # inverse --------------------------------------------------------------------------------------------------------
 
     def inverse(self) -> tuple[IntArray, IntArray]:
-        """(thread, value), each an int array [*extents, copies]."""
+        """Return (thread, value), each an int array [*extents, copies]."""
         return _inverse(self)
 
     def owners(self, *coords: int) -> list[tuple[int, int]]:
-        """Every (thread, value) that holds the element at `coords`; IndexError-free: a LayoutError names the limit."""
+        """Return every (thread, value) that holds the element at `coords`; LayoutError names the limit."""
         extents = self.extents
         if len(coords) != len(extents):
             raise LayoutError(
@@ -209,29 +197,22 @@ class Pattern:
     # CuTe -----------------------------------------------------------------------------------------------------------
 
     def to_cute(self) -> str:
-        """The CuTe layout (thread, value) → coordinate index, first coordinate fastest: `(shapes):(strides)`."""
+        """Return the CuTe layout (thread, value) → coordinate index, first coordinate fastest: `(shapes):(strides)`."""
         stride = self._strides()
         modes = [[(d.size, stride.get(d.name, 0)) for d in reversed(g)] for g in (self.threads, self.values)]
         return f"({_cute(modes, 0)}):({_cute(modes, 1)})"
 
     @classmethod
     def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
-        """Read a CuTe TV layout over a tile of `extents` (first coordinate fastest) as a pattern.
+        """Return the pattern of a CuTe TV layout over a tile of `extents` (first coordinate fastest).
 
         A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError where the layout
-        is no pattern (strides that do not tile the extents).
+        is not a pattern (strides that do not tile the extents).
         """
-        shape, stride = parse_cute(text)
-        if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
-            raise LayoutError(
-                "bad_cute", f"'{text}' has not two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
-            )
-        if prod(leaves(shape)) > MOST:
-            raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
         groups: list[list[tuple[str, int, int]]] = []
-        for letter, sizes, strides in zip("tv", shape, stride, strict=True):
-            modes = _split(list(zip(leaves(sizes), leaves(strides), strict=True)), edges)
+        for letter, flat in zip("tv", _read_modes(text), strict=True):
+            modes = _split(flat, edges)
             groups.append([(f"{letter}{n}", size, step) for n, (size, step) in enumerate(modes) if size > 1])
         coords: list[list[str]] = [[] for _ in extents]
         expected = 1
@@ -258,7 +239,7 @@ class Pattern:
     # Triton ---------------------------------------------------------------------------------------------------------
 
     def linear_layout(self, warp_threads: int = 32) -> dict[str, list[list[int]]] | None:
-        """Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
+        """Return Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
 
         None where a size is not a power of two (such a map is not linear over bits).
         """
@@ -280,7 +261,9 @@ class Pattern:
     # formulas -------------------------------------------------------------------------------------------------------
 
     def forward_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
-        """{definition or axis: expression} for the coordinates from thread and value; C, PTX and Python agree on it."""
+        """Return {definition or axis: expression}: the coordinates from thread and value, valid in C, PTX and
+        Python.
+        """
         spelled = {name: word for name, word, _ in words.digits}
         present = {d.name for d in self.threads}
         out = {word: definition for name, word, definition in words.digits if name in present}
@@ -294,8 +277,8 @@ class Pattern:
         return out
 
     def inverse_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
-        """{thread word: expression, value word: expression} from the coordinates; a copy's name stays as a free
-        variable.
+        """Return {thread word: expression, value word: expression} from the coordinates; the name of a copy stays a
+        free variable.
         """
         source: dict[str, str] = {}
         for axis, terms, extent in zip(axes, self.coord_terms(), self.extents, strict=True):
@@ -315,6 +298,41 @@ def _bad(text: str, why: str, allowed: str) -> LayoutError:
     )
 
 
+def _check_digits(text: str, digits: tuple[Digit, ...]) -> None:
+    """Reject names that stand twice on the left, and patterns with too many values."""
+    if len({d.name for d in digits}) != len(digits):
+        raise _bad(text, "a name stands twice on the left", "each name once")
+    if prod(d.size for d in digits) > MOST:
+        raise _bad(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
+
+
+def _check_coordinates(text: str, used: list[str], known: Mapping[str, int]) -> None:
+    """Reject names on the right that are unknown or stand twice."""
+    for name in used:
+        if name not in known:
+            raise _bad(
+                text,
+                f"'{shown(name)}' stands on the right but not on the left",
+                f"one of {', '.join(list(known)[:12])}",
+            )
+    if len(set(used)) != len(used):
+        raise _bad(text, "a name stands twice on the right", "each name at most once")
+
+
+def _read_modes(text: str) -> list[list[tuple[int, int]]]:
+    """Return the flat (size, stride) modes of threads and of values of a CuTe TV layout."""
+    shape, stride = parse_cute(text)
+    if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
+        raise LayoutError(
+            "bad_cute", f"'{text}' does not have two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
+        )
+    if prod(leaves(shape)) > MOST:
+        raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
+    return [
+        list(zip(leaves(sizes), leaves(strides), strict=True)) for sizes, strides in zip(shape, stride, strict=True)
+    ]
+
+
 def _groups(text: str, side: str) -> list[list[str]]:
     if _GROUP.sub("", side).strip():
         raise _bad(text, f"'{shown(_GROUP.sub('', side).strip())}' stands outside parentheses", "groups in parentheses")
@@ -327,7 +345,7 @@ def _digit(text: str, token: str, sizes: Mapping[str, int]) -> Digit:
         raise _bad(text, f"'{shown(token)}' is not a digit", "'name:size' with a small letter first")
     factors = _FACTOR.findall(expression)
     if not factors or "".join(op + word for op, word in factors) != expression or factors[0][0]:
-        raise _bad(text, f"'{shown(expression)}' is no size", "a number, a bound letter, or these with '*' and '/'")
+        raise _bad(text, f"'{shown(expression)}' is not a size", "a number, a bound letter, or these with '*' and '/'")
     size = 1
     for op, word in factors:
         factor = int(word) if word[0].isdigit() and len(word) < 10 else sizes.get(word, 0)
@@ -404,7 +422,7 @@ def _split(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, in
 
 
 def _extract(variable: str, term: Term, top: bool) -> str:
-    """The expression that takes a digit out of a variable."""
+    """Return the expression that takes a digit out of a variable."""
     shift = term.weight.bit_length() - 1
     if term.weight != 1 << shift or (not top and term.size & (term.size - 1)):
         inner = variable if term.weight == 1 else f"{variable} / {term.weight}"
@@ -414,6 +432,6 @@ def _extract(variable: str, term: Term, top: bool) -> str:
 
 
 def _sum(terms: Any) -> str:
-    """`8 * x + y`, heaviest first."""
+    """Return `8 * x + y`, heaviest first."""
     parts = [expression if weight == 1 else f"{weight} * {expression}" for weight, expression in terms]
     return " + ".join(parts) or "0"

@@ -26,7 +26,7 @@ class Part:
 
 
 def parts(instruction: Instruction) -> tuple[Part, ...]:
-    """The words of the PTX text in their order. Joined, their texts are the PTX text."""
+    """Return the words of the PTX text in order. Joined, their texts are the PTX text."""
     opcode = instruction.family.opcode.text
     out = [Part(opcode, "opcode", instruction.family.opcode.does)]
     layouts = iter(_layout_meanings(instruction))
@@ -88,7 +88,7 @@ def _layout_meanings(instruction: Instruction) -> list[str]:
 
 
 def _typed_operands(instruction: Instruction) -> list[str]:
-    """What the types of the text stand for, in their order: the family's text names an operand for each."""
+    """Return what the types of the text belong to, in order: the family's text names an operand for each."""
     family = instruction.family
     out: list[str] = []
     if not instruction.syntax.types:
@@ -118,7 +118,7 @@ def _type_meaning(instruction: Instruction, name: str) -> str:
 
 
 def convergence(instruction: Instruction) -> str:
-    """What the text's `.sync` and `.aligned` ask of the threads, "" where it has neither."""
+    """Return what `.sync` and `.aligned` of the text demand of the threads, "" where it has neither."""
     words = instruction.ptx.split(".")
     out = []
     if "sync" in words:

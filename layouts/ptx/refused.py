@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -17,16 +17,24 @@ from lanescope.ptx.syntax import STATE_SPACES, Syntax, sizes_of
 MOST_SPELLED = 200  # candidates for a wrong text whose spelling is compared: the nearest by their parts
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
+# part → its name in a sentence, and the sentence where it is missing
+_LABELS = {
+    "opcode": ("opcode", "opcode is missing"),
+    "shape": ("shape", "shape is missing"),
+    "layouts": ("layout", "layout is missing"),
+    "types": ("types", "types are missing"),
+    "modifiers": ("modifier", "a modifier is missing"),
+}
 
 
 def shorten(text: str, most: int = 120) -> str:
-    """User text inside a message: one line, bounded."""
+    """Return user text for a message: one line, at most `most` characters."""
     line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def nearest(syntax: Syntax, rows: Sequence[Instruction], most: int = 5) -> list[Instruction]:
-    """The instructions most like a syntax: fewest parts differ, then closest spelling."""
+    """Return the instructions most like a syntax: fewest differing parts, then closest spelling."""
 
     def parts(candidate: Instruction) -> tuple[float, float]:
         other = candidate.syntax
@@ -57,7 +65,7 @@ def _same(part: str, one: Syntax, other: Syntax) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def apart(one: str, other: str) -> float:
-    """How far two shapes are from each other: the sum of the sizes' ratios, in octaves."""
+    """Return the distance between two shapes: the sum of the sizes' ratios, in octaves."""
     a, b = sizes_of(one), sizes_of(other)
     if not a or not b:
         return 9.0
@@ -74,7 +82,9 @@ def _text(part: str, syntax: Syntax) -> str:
 
 
 def _unfinished(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
-    """The refusal of a text that ends before its opcode does, as `wgmma`: how it may go on, an instruction each."""
+    """Return the error for a text that ends before its opcode does, such as `wgmma`: one instruction for each way to go
+    on.
+    """
     head = syntax.opcode.partition(".")[0]
     begun = [text for text in opcodes if f"{text}.".startswith(f"{syntax.opcode}.")]
     whole = begun or [text for text in opcodes if text.partition(".")[0] == head]
@@ -92,56 +102,61 @@ def _unfinished(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcode
 
 
 def _in_spaces(near: Iterable[Instruction], given: Sequence[str]) -> list[Instruction]:
-    """Instructions in the state space that is given, where they have it."""
+    """Return the instructions in the given state space, where they have it."""
     return [next((i.in_space(space) for space in given if space in i.family.spaces), i) for i in near]
 
 
 def refusal(opcode: str, syntax: Syntax, rows: Sequence[Instruction], opcodes: Sequence[str]) -> LayoutError:
-    """What is wrong with a text, told by the nearest of the rows; opcodes: all that there are."""
+    """Return the error that says why a text names no instruction, with the nearest rows; opcodes: all that exist."""
     if syntax.opcode not in opcodes and not (syntax.shape or syntax.layouts or syntax.types):
         return _unfinished(opcode, syntax, rows, opcodes)
     spaces = [m for m in syntax.modifiers if m in STATE_SPACES]
     syntax = replace(syntax, modifiers=tuple(m for m in syntax.modifiers if m not in spaces))
-    listed = rows
-    rows = [i.in_space("") for i in listed]
-    near = nearest(syntax, rows)
+    bare = [i.in_space("") for i in rows]
+    near = nearest(syntax, bare)
+    reasons = [*_explain_parts(syntax, bare, near), *_explain_space(".".join(spaces), near[0].family.spaces)]
+    listed = {i.ptx: row for i, row in zip(bare, rows, strict=True)}
+    return _no_instruction(opcode, "; ".join(reasons), _in_spaces((listed[i.ptx] for i in near), spaces[:1]))
+
+
+def _explain_parts(syntax: Syntax, rows: Sequence[Instruction], near: Sequence[Instruction]) -> Iterator[str]:
+    """Yield a sentence for each part in which a syntax differs from the nearest row; one for all that are missing."""
     closest = near[0].syntax
     wrong = [part for part in _PARTS if not _same(part, syntax, closest)]
     missing = [part for part in wrong if not _text(part, syntax) and all(getattr(i.syntax, part) for i in near)]
-    if len(missing) > 1:
-        wrong = [part for part in wrong if part not in missing]
-    reasons = []
+    together = missing if len(missing) > 1 else []
     for part in wrong:
-        given = _text(part, syntax)
-        others = [p for p in _PARTS if p != part]
-        allowed = _unique(
-            _text(part, i.syntax) or "none" for i in rows if all(_same(p, closest, i.syntax) for p in others)
-        )
-        if part == "shape" and given and (said := _size_said(given, allowed)):
-            reasons.append(said)
-            continue
-        label = part[:-1] if part in ("layouts", "modifiers") else part
-        said = (
-            f"{label} '{given}' is not legal here" if given else f"{label} {'are' if part == 'types' else 'is'} missing"
-        )
-        if not (given or part in missing):
-            said = f"{label} nothing is not legal here"
-        reasons.append(f"{said} (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})")
-    if len(missing) > 1:
-        reasons.append(f"{', '.join(missing[:-1])} and {missing[-1]} are missing")
-    space = ".".join(spaces)
-    legal = near[0].family.spaces
+        if part not in together:
+            yield _explain_part(part, _text(part, syntax), _list_allowed(part, closest, rows))
+    if together:
+        yield f"{reading.listed(together)} are missing"
+
+
+def _list_allowed(part: str, closest: Syntax, rows: Sequence[Instruction]) -> list[str]:
+    """Return what a part may be where all other parts are those of the closest syntax."""
+    others = [name for name in _PARTS if name != part]
+    fitting = (i.syntax for i in rows if all(_same(name, closest, i.syntax) for name in others))
+    return _unique(_text(part, found) or "none" for found in fitting)
+
+
+def _explain_part(part: str, text: str, allowed: list[str]) -> str:
+    """Say what is wrong with one part of a syntax, and what it may be."""
+    if part == "shape" and text and (sentence := _size_said(text, allowed)):
+        return sentence
+    label, missing = _LABELS[part]
+    sentence = f"{label} '{text}' is not legal here" if text else missing
+    return f"{sentence} (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})"
+
+
+def _explain_space(space: str, legal: Sequence[str]) -> Iterator[str]:
+    """Say that an instruction does not have a state space, where it does not."""
     if space and space not in legal:
         allowed = _unique(("none", *filter(None, legal)))
-        reasons.append(f"state space '{shorten(space, 40)}' is not legal here (allowed: {', '.join(allowed)})")
-    names = {bare.ptx: i for bare, i in zip(rows, listed, strict=True)}
-    return _no_instruction(opcode, "; ".join(reasons), _in_spaces((names[i.ptx] for i in near), spaces[:1]))
+        yield f"state space '{shorten(space, 40)}' is not legal here (allowed: {', '.join(allowed)})"
 
 
 def _size_said(given: str, allowed: list[str]) -> str:
-    """What is wrong with a shape of which one size is wrong: the size, and what it may be beside the others; "" where
-    more than one is.
-    """
+    """Say which size of a shape is wrong, and what it may be beside the others; "" where more than one is wrong."""
     sizes, legal = sizes_of(given), [sizes_of(shape) for shape in allowed]
     for dim, size in sizes.items():
         fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})
@@ -151,7 +166,7 @@ def _size_said(given: str, allowed: list[str]) -> str:
 
 
 def _sizes(values: list[int]) -> str:
-    """Ascending sizes in words: all of them, or the step between them where they are many.
+    """Return ascending sizes in words: all of them, or their common step where they are many.
 
     >>> _sizes([8, 16]), _sizes([8, 16, 24, 32, 40, 48])
     ('8 or 16', 'multiples of 8 from 8 to 48')

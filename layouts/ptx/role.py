@@ -1,5 +1,5 @@
-"""What a family does: its verb, who executes it, and where its operands live. Rows state these words; every condition
-elsewhere asks them.
+"""What a family does: its verb, who executes it, and where its operands live. Rows use these words; conditions
+elsewhere test them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from lanescope.ptx.pattern import Words
 
 
 class Verb(StrEnum):
-    """What becomes of the operands."""
+    """What an instruction does with its operands."""
 
     MULTIPLY = "multiply"  # D = A·B + C
     LOAD = "load"  # memory → registers
@@ -23,7 +23,7 @@ class Verb(StrEnum):
 
 
 class Place(StrEnum):
-    """Where an operand lives, and how the instruction finds it there."""
+    """Where an operand lies, and how the instruction addresses it."""
 
     REGISTERS = "registers"
     DESCRIPTOR = "shared memory, by a matrix descriptor"
@@ -33,7 +33,7 @@ class Place(StrEnum):
 
 
 class Feed(StrEnum):
-    """How the multiplicands of a product reach it."""
+    """How the multiplicands of a product reach the instruction."""
 
     MAP = "each thread fills its registers by the fragment map"
     LOADS = "the family's own loads fill the fragments, whose maps are left open"
@@ -60,14 +60,16 @@ class Scope:
 
     @property
     def several(self) -> bool:
-        """Whether it is several warps."""
+        """Whether it is more than one warp."""
         return self.place is Place.REGISTERS and self.threads > _WARP
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """What the text of a product in tensor memory says: its kind, whether A is sparse, whether weights are stationary,
-    and the vector of its scale factors (1X, 2X, 4X; "" without). The instruction descriptor says the rest.
+    """What the text of a product in tensor memory says.
+
+    Its kind, whether A is sparse, whether weights are stationary, and the vector of its scale factors (1X, 2X, 4X; ""
+    without). The instruction descriptor says the rest.
     """
 
     kind: str
@@ -77,14 +79,14 @@ class Issue:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """What has a map in tensor memory once M, N and types are bound."""
+        """The operands that have a map in tensor memory once M, N and types are bound."""
         more = ("metadata",) if self.sparse else ()
         return ("a", "d", *more, *(("scale_a", "scale_b") if self.factors else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a fact stands: the document, its section or line, and what it says."""
+    """The source of a fact: the document, its section or line, and what it says."""
 
     document: str
     section: str
@@ -94,14 +96,14 @@ class Source:
 
 
 def PTX(section: str) -> Source:
-    """A section of the PTX ISA 9.1."""
+    """Return a section of the PTX ISA 9.1."""
     return Source("PTX ISA 9.1", section)
 
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """The words a PTX text begins with, what they do, and the section that describes their syntax; short: how people
-    call it, "" as written.
+    """The words that a PTX text begins with, what they do, and the section of their syntax; short: a shorter name, or
+    "".
     """
 
     text: str

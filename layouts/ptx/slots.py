@@ -32,7 +32,7 @@ class Slot:
 
     @property
     def immediates(self) -> tuple[tuple[str, str], ...]:
-        """(name, example) of every number an immediate spells: one, or byte-id and thread-id of a scale factor."""
+        """(name, example) of every number in an immediate: one, or the byte-id and thread-id of a scale factor."""
         if self.value.startswith("{"):
             names = (f"{part}_{self.name[-1]}" for part in ("byte_id", "thread_id"))
             return tuple(zip(names, self.value.strip("{}").split(", "), strict=True))
@@ -40,7 +40,7 @@ class Slot:
 
 
 def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
-    """The operands in PTX's order; a_from "shared" gives wgmma's form with a descriptor for A."""
+    """Return the operands in PTX's order; a_from "shared" selects wgmma's form with a descriptor for A."""
     family = instruction.family
     if family.memory is not None:
         letter, *reduced = instruction.operands
@@ -92,7 +92,9 @@ def _vector(instruction: Instruction, letter: str, written: bool, name: str = ""
 
 
 def _issued(issue: Issue, a_from: str) -> list[Slot]:
-    """A product in tensor memory: D's address, both matrices, what the text's kind needs beside them."""
+    """Return the slots of a product in tensor memory: D's address, both matrices, and what the kind needs beside
+    them.
+    """
 
     def at(name: str, what: str) -> Slot:
         return Slot(name, "address", 1, "b32", False, f"{what} in tensor memory")  # ptxas takes no .u32 here
@@ -114,13 +116,13 @@ def _issued(issue: Issue, a_from: str) -> list[Slot]:
 
 
 def _result(instruction: Instruction, name: str) -> Slot:
-    """The register of a load with a thread's reduction."""
+    """Return the register of a load with a thread's reduction."""
     kind = instruction.operands[name].element.register_type
     return Slot(name, "register", 1, kind, True, "this thread's reduction")
 
 
 def _half(op: Operand) -> Slot:
-    """Where the second half of the columns begins: behind the first."""
+    """Return the offset of the second half of the columns, which follows the first."""
     width = str(op.col_count // 2)
     return Slot(
         "half_split", "immediate", 0, "", written=False, what="columns from the address to the second half", value=width

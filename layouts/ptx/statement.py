@@ -1,7 +1,7 @@
 """A PTX statement against what its instruction takes: `.sync` and `.aligned`, the operands, registers a vector.
 
-Said is only what ptxas refuses for every target (tests/test_statement.py asks it, family by family). An operand that a
-text leaves open, as a placeholder of a format string does, is taken as right.
+Only what ptxas refuses for every target is reported (tests/test_statement.py asks it, family by family). An operand
+that a text leaves open, such as a placeholder of a format string, counts as right.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ELEMENT = re.compile(r"(?:%{0,2}[A-Za-z_$][\w$]*|%\d+|%\[\w+\]|\$\d+)(?:\.[xyzw
 _FORMAT = re.compile(r"%[sdiuxXc]")  # a placeholder of Python or printf, which may stand for several registers
 _NUMBERED = re.compile(r"%\d+|%\[\w+\]|\$\d+")  # an operand of an asm statement: one register
 _NAMED = re.compile(r"(%?[A-Za-z_$][\w$]*?)(\d+)")
-LONG, SHORTENED = 16, 4  # a list of so many registers is often shortened to so few, which is left open
+LONG, SHORTENED = 16, 4  # lists of 16 registers or more are often abridged to at most 4: not judged
 _LENGTH, _KIND, _COUNT = 2, 3, 1  # how far a list of operands is from a form of the instruction
 _DISABLED = {"cta_group::1": 4, "cta_group::2": 8}  # registers of disable-output-lane, PTX ISA 9.1, 9.7.16.10.9
 _SCALED_D = ("f16", "tf32", "i8")  # kinds for which ptxas takes scale-input-d
@@ -59,14 +59,14 @@ def faults(
 def refusal(found: Iterable[str]) -> str:
     """Return the faults of a statement as one sentence.
 
-    >>> refusal(("`.aligned` is missing", "operand 1 is no vector"))
-    'ptxas refuses this line: `.aligned` is missing; operand 1 is no vector.'
+    >>> refusal(("`.aligned` is missing", "operand 1 is not a vector"))
+    'ptxas refuses this line: `.aligned` is missing; operand 1 is not a vector.'
     """
     return f"ptxas refuses this line: {'; '.join(found)}."
 
 
 def _missing(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
-    """The qualifiers that the text lacks. Without operands, and with neither .sync nor .aligned, it is a short name."""
+    """Yield the qualifiers that the text lacks. A text without operands, .sync and .aligned is a short name."""
     words = set(re.sub(r"\s", "", opcode).lower().split("."))
     demanded = [word for word in ("sync", "aligned") if word in found.listed_ptx.split(".")]
     if "aligned" in demanded and not _asks_aligned(found):
@@ -80,12 +80,12 @@ def _missing(found: Instruction, opcode: str, statement: bool) -> Iterator[str]:
 
 
 def _asks_aligned(found: Instruction) -> bool:
-    """Whether ptxas insists on `.aligned`: it does not for wgmma and tcgen05, whose syntax has it as well."""
+    """Return whether ptxas insists on `.aligned`. It does not for wgmma and tcgen05, whose syntax also has it."""
     return not found.family.tensor and not found.family.scope.several
 
 
 def _forms(found: Instruction) -> Iterator[list[Slot]]:
-    """Every list of operands that PTX has for an instruction."""
+    """Yield every list of operands that PTX has for an instruction."""
     family = found.family
     for form in family.forms:
         taken = slots(found, form)
@@ -97,7 +97,7 @@ def _forms(found: Instruction) -> Iterator[list[Slot]]:
 
 
 def _issued(found: Instruction, taken: list[Slot]) -> Iterator[list[Slot]]:
-    """tcgen05.mma with what may stand beside its operands. PTX ISA 9.1, 9.7.16.10.9."""
+    """Yield the slots of tcgen05.mma with each combination of optional operands. PTX ISA 9.1, 9.7.16.10.9."""
     issue = found.family.issue
     assert issue
     *before, enable = taken
@@ -119,7 +119,7 @@ def _issued(found: Instruction, taken: list[Slot]) -> Iterator[list[Slot]]:
 def _compared(
     form: list[Slot], operands: tuple[str, ...], ended: bool, declared: Mapping[str, int]
 ) -> tuple[int, list[str]]:
-    """(how far the operands are from a form, what is wrong with them)."""
+    """Return (distance of the operands from a form, what is wrong with them)."""
     out: list[str] = []
     far = 0
     if len(operands) > len(form) or (ended and len(operands) < len(form)):
@@ -137,25 +137,31 @@ def _compared(
 
 
 def _operand(slot: Slot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
-    """(how far it is from what stands there, what is wrong with one operand); nothing where it may be right."""
-    count = _registers(text)
+    """Return how far an operand is from its slot, and what is wrong with it; (0, "") where it may be right."""
     if slot.kind == "vector":
-        if count is None:
-            single = _NUMBERED.fullmatch(text) or text.startswith("[") or _known(text, declared)
-            return (_KIND, "is no vector: its registers stand in braces") if single else (0, "")
-        abridged = count <= SHORTENED < LONG <= slot.registers
-        if count == slot.registers or abridged or (count == 1 and _placeholder(text, declared)):
-            return 0, ""
-        return _COUNT, f"has {_plural(count, 'register')}, not {slot.registers} (.{slot.type})"
+        return _compare_vector(slot, text, declared)
+    count = _registers(text)
     if count and count > 1 and not slot.value.startswith("{"):
-        return _KIND, f"is a vector of {count} registers, and takes {_one(slot)}"
+        return _KIND, f"is a vector of {count} registers, but takes {_one(slot)}"
     if slot.kind == "immediate" and _known(text, declared):
-        return _KIND, "is a register, and takes an immediate"
+        return _KIND, "is a register, but takes an immediate"
     if slot.kind == "address" and _NUMBERED.fullmatch(text):
-        return _KIND, "is no address: it stands in brackets"
+        return _KIND, "is not an address: write it in brackets"
     if slot.kind != "address" and text.startswith("["):
-        return _KIND, f"is an address, and takes {_one(slot)}"
+        return _KIND, f"is an address, but takes {_one(slot)}"
     return 0, ""
+
+
+def _compare_vector(slot: Slot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
+    """Compare an operand with a slot that takes a vector of registers."""
+    count = _registers(text)
+    if count is None:
+        single = _NUMBERED.fullmatch(text) or text.startswith("[") or _known(text, declared)
+        return (_KIND, "is not a vector: write its registers in braces") if single else (0, "")
+    abridged = count <= SHORTENED < LONG <= slot.registers
+    if count == slot.registers or abridged or (count == 1 and _placeholder(text, declared)):
+        return 0, ""
+    return _COUNT, f"has {_plural(count, 'register')}, not {slot.registers} (.{slot.type})"
 
 
 def _one(slot: Slot) -> str:
@@ -165,7 +171,7 @@ def _one(slot: Slot) -> str:
 
 
 def _registers(text: str) -> int | None:
-    """How many registers a vector names; None for what is none, or is not written out."""
+    """Return how many registers a vector names; None where the text is not a vector or does not list its registers."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     elements = [element.strip() for element in text[1:-1].split(",")]
@@ -176,19 +182,21 @@ def _registers(text: str) -> int | None:
 
 
 def _placeholder(text: str, declared: Mapping[str, int]) -> bool:
-    """Whether one name in braces may stand for several registers, as {regs} of a format string does."""
+    """Return whether one name in braces may stand for several registers, as {regs} of a format string does."""
     name = text[1:-1].strip()
     return not re.match(r"[%$]", name) and not _known(name, declared)
 
 
 def _known(name: str, declared: Mapping[str, int]) -> bool:
-    """Whether a `.reg` line of the text makes a name one register."""
+    """Return whether a `.reg` line of the text makes a name one register."""
     series = _NAMED.fullmatch(name)
     return declared.get(name) == 0 or bool(series and int(series[2]) < declared.get(series[1], 0))
 
 
 def _undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> Iterator[str]:
-    """Registers that the text's `.reg` lines do not declare, though they declare others of that name."""
+    """Yield a sentence for registers that the text's `.reg` lines do not declare, though they declare others of that
+    name.
+    """
     for base, count in declared.items():
         if not count:
             continue

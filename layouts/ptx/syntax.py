@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lanescope.ptx.dtypes import DTYPES
 
 # How PTX spells a shape: the sizes of a matrix product, or lanes of tensor memory and bits of each. No size has more
-# than six digits: what has thousands is no number to Python.
+# than six digits: Python does not accept thousands of digits as a number.
 _SHAPES = tuple(
     map(
         re.compile,
@@ -27,7 +27,7 @@ STATE_SPACES = frozenset(
 
 
 def sizes_of(shape: str) -> dict[str, int]:
-    """The sizes a shape names, empty where it is none.
+    """Return the sizes in a shape; empty where the text is not a shape.
 
     >>> sizes_of("m16n8k8"), sizes_of("m8n8"), sizes_of("16x64b"), sizes_of("x4")
     ({'m': 16, 'n': 8, 'k': 8}, {'m': 8, 'n': 8}, {'lanes': 16, 'bits': 64}, {})
@@ -40,7 +40,9 @@ def sizes_of(shape: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A PTX opcode taken apart: the order of layouts and types counts, that of the other qualifiers does not."""
+    """A PTX opcode split into its parts: the order of layouts and types counts, that of the other qualifiers does
+    not.
+    """
 
     opcode: str
     shape: str
@@ -50,8 +52,10 @@ class Syntax:
 
     @classmethod
     def parse(cls, text: str, words: Collection[str]) -> Syntax:
-        """Read a PTX opcode, with or without `.sync.aligned`; words: those that may follow its first one. Never fails:
-        what is no known word is a modifier."""
+        """Parse a PTX opcode, with or without `.sync.aligned`; words: those that may follow its first one.
+
+        Never fails: an unknown word is a modifier.
+        """
         tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in SILENT]
         head = 1
         while head < len(tokens) and tokens[head] in words:

@@ -50,7 +50,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What one document asks: the pointer a multiple of so many bytes, ldm of so many elements."""
+    """What one document demands: the alignment of the pointer in bytes, and the multiple of elements that ldm must
+    be.
+    """
 
     document: str
     pointer_bytes: int
@@ -112,7 +114,7 @@ class Fragment:
 
 @lru_cache(maxsize=64)
 def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
-    """The types A and B may have where C and D are `accumulator` elements of this shape."""
+    """Return the types that A and B may have with `accumulator` elements in C and D of this shape."""
     found = (
         i for i in catalog.instructions() if i.family.feed is Feed.LOADS and i.family.multiplies and i.shape == shape
     )
@@ -123,7 +125,7 @@ def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def fragments() -> tuple[Fragment, ...]:
-    """Every fragment type there is, in the catalogue's order; an accumulator has no layout and stands once."""
+    """Return every fragment type, in the catalogue's order; an accumulator has no layout and is listed once."""
     out: dict[str, Fragment] = {}
     for i in catalog.instructions():
         if i.family.memory is Place.MATRIX and i.family.loads:
@@ -134,27 +136,29 @@ def fragments() -> tuple[Fragment, ...]:
 
 
 def use(op: Operand) -> str:
-    """The first template argument of its fragment."""
+    """Return the first template argument of a fragment type: matrix_a, matrix_b or accumulator."""
     return {"a": "matrix_a", "b": "matrix_b"}.get(op.name, "accumulator")
 
 
 def per_storage(op: Operand) -> int:
-    """Elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
+    """Return the elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
     return 32 // op.element.bits if op.element.bits < 8 else 1
 
 
 def fragment_bytes(op: Operand) -> int:
-    """Bytes of one thread's fragment: what PTX aligns every row (column) to."""
+    """Return the bytes of one thread's fragment, to which PTX aligns every row (column)."""
     return op.registers * op.register_bits // 8
 
 
 def default_stride(op: Operand, layout: str) -> int:
-    """Elements from one row (column) to the next when stride is left out: the matrix's own leading dimension."""
+    """Return the elements from one row (column) to the next where the stride is left out: the matrix's leading
+    dimension.
+    """
     return op.col_count if layout == "row" else op.row_count
 
 
 def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
-    """The nvcuda::wmma type."""
+    """Return the nvcuda::wmma type."""
     s = instruction.sizes
     ending = f", {layout}_major" if op.name in "ab" else ""
     return (
@@ -164,8 +168,8 @@ def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
 
 
 def elements_of(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
-    """[storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture whose map this
-    is.
+    """Return [storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture with
+    this map.
     """
     per = per_storage(op)
     places = list(zip(op.rows[lane].tolist(), op.cols[lane].tolist(), strict=True))
@@ -173,7 +177,7 @@ def elements_of(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
 
 
 def requirements(op: Operand) -> tuple[Requirement, Requirement]:
-    """What CUDA C++ and PTX ask of a matrix in memory. C++ speaks of bytes alone, PTX of the fragment's size."""
+    """Return what CUDA C++ and PTX demand of a matrix in memory. C++ counts bytes only, PTX the fragment's size."""
     size, bits = fragment_bytes(op), op.element.bits
     return (
         Requirement("CUDA C++", CPP_POINTER_BYTES, CPP_LDM_BYTES * 8 // bits, GUIDE),
@@ -182,7 +186,9 @@ def requirements(op: Operand) -> tuple[Requirement, Requirement]:
 
 
 def both(op: Operand) -> Requirement:
-    """What meets both documents: load_matrix_sync is one wmma.load, so PTX's rule holds in C++, too."""
+    """Return the requirement that meets both documents: load_matrix_sync is one wmma.load, so PTX's rule also holds in
+    C++.
+    """
     cpp, ptx = requirements(op)
     return Requirement(
         "both",
@@ -193,7 +199,7 @@ def both(op: Operand) -> Requirement:
 
 
 def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
-    """Whether a base address and an ldm (elements) may be given to load and store."""
+    """Check whether a base address and an ldm (elements) are legal for load and store."""
     least = default_stride(op, layout)
     way = "row" if layout == "row" else "column"
     out = []

@@ -23,7 +23,7 @@ from lanescope.render import capture_macros
 
 
 def header() -> str:
-    """The text of lanescope.cuh."""
+    """Return the text of lanescope.cuh."""
     out = _TEXT
     for name, text in {
         "HEADER": _struct("Header", HEADER),

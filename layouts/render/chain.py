@@ -4,6 +4,7 @@ its storage.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,8 @@ from lanescope.shared.swizzle import Swizzle
 
 
 def code(found: Chain) -> str:
-    """The instruction's wrapper, the storage's swizzle and the loop: it gives every lane the addresses of `found`.
+    """Return the instruction's wrapper, the storage's swizzle and the loop that gives every lane the addresses of
+    `found`.
 
     Executed lane by lane on the host by the tests, and on the device by `lanescope gpu verify`.
     """
@@ -23,10 +25,10 @@ def code(found: Chain) -> str:
 
 
 def loop(found: Chain) -> str:
-    """`load_a(r, tile)` (or `store_d`) without the instruction's wrapper; tile is the shared address where the storage
-    begins.
+    """Return `load_a(r, tile)` (or `store_d`) without the instruction's wrapper; tile is the shared address where the
+    storage begins.
     """
-    placed, operand, load = found.where.placed, found.want.operand, found.load.instruction
+    placed, operand = found.where.placed, found.want.operand
     assert placed is not None
     name, what = operand.name, "store" if found.store else "load"
     offsets = found.of_lanes(np.asarray(placed.before(*np.moveaxis(found.starts, -1, 0)), np.int64) >> 3)
@@ -35,43 +37,49 @@ def loop(found: Chain) -> str:
     at = f"tile + {offset}"
     if swizzle:
         at = f"swizzle_{name}({at})" if placed.by == "address" else f"tile + swizzle_{name}({offset})"
-    many, registers = found.count > 1, found.load.registers
-    part = (
-        f"reinterpret_cast<{'const ' if found.store else ''}unsigned (&)[{registers}]>(r[{registers} * i])"
-        if many
-        else "r"
-    )
-    call = f"{function_name(load)}({', '.join((at, part) if found.store else (part, at))});"
     body = [
         f"// {name.upper()} {operand.row_count}×{operand.col_count} {operand.element.name}: {found.where.text}.",
         *([swizzle] if swizzle else []),
         f"// tile: the shared address where it begins ({placed.base} was verified).",
-        (
-            f"__device__ inline void {what}_{name}({'const unsigned' if found.store else 'unsigned'}"
-            f" (&r)[{operand.registers}], unsigned tile) {{"
-        ),
-        *(["  const unsigned lane = threadIdx.x % 32;"] if any("lane" in line for line in (*declared, offset)) else []),
-        *(
-            ["  const unsigned warp = threadIdx.x / 32 % 4;"]
-            if any("warp" in line for line in (*declared, offset))
-            else []
-        ),
+        f"__device__ inline void {what}_{name}({'const ' if found.store else ''}unsigned (&r)[{operand.registers}],"
+        " unsigned tile) {",
+        *_declare_thread_numbers((*declared, offset)),
         *(f"  {line}" for line in declared),
-        *(["#pragma unroll", f"  for (int i = 0; i < {found.count}; ++i)"] if many else []),
-        f"{'    ' if many else '  '}{call}",
+        *_write_calls(found, at),
         "}",
     ]
     return "\n".join(body) + "\n"
 
 
+def _declare_thread_numbers(used: Sequence[str]) -> Iterator[str]:
+    """Yield the declarations of `lane` and `warp`, where the lines of code use them."""
+    for name, value in (("lane", "threadIdx.x % 32"), ("warp", "threadIdx.x / 32 % 4")):
+        if any(name in line for line in used):
+            yield f"  const unsigned {name} = {value};"
+
+
+def _write_calls(found: Chain, at: str) -> list[str]:
+    """Return the call of the instruction's wrapper at an address, in a loop where it takes more than one."""
+    load, constant = found.load, "const " if found.store else ""
+    part = "r"
+    if found.count > 1:
+        part = f"reinterpret_cast<{constant}unsigned (&)[{load.registers}]>(r[{load.registers} * i])"
+    arguments = (at, part) if found.store else (part, at)
+    call = f"{function_name(load.instruction)}({', '.join(arguments)});"
+    if found.count == 1:
+        return [f"  {call}"]
+    return ["#pragma unroll", f"  for (int i = 0; i < {found.count}; ++i)", f"    {call}"]
+
+
 def _swizzle(xor: Swizzle, name: str) -> str:
-    """A function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
+    """Return a function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
     return f"__device__ inline unsigned {name}(unsigned x) {{ return {swizzled(xor, 'x')}; }}" if xor.bits else ""
 
 
 def _offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
-    """(declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly: a sum of bit fields, else a
-    table.
+    """Return (declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly.
+
+    A sum of bit fields where there is one, else a table.
     """
     first, used = affine(offsets[:, 0]), offsets[0, 0] >= 0
     steps = (offsets - offsets[:, :1])[..., used]

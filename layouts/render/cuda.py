@@ -15,46 +15,55 @@ from lanescope.shared.swizzle import Swizzle
 
 
 def function_name(instruction: Instruction) -> str:
-    """The instruction as a C identifier."""
+    """Return the instruction as a C identifier."""
     return re.sub(r"\W+", "_", instruction.ptx.replace(".sync.aligned", "")).strip("_")
 
 
 def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
-    """A __device__ function around the instruction, registers as arrays.
+    """Return a __device__ function around the instruction, registers as arrays.
 
     Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot
     name.
     """
+    fixed = immediates or {}
     items = slots(instruction, a_from)
     accumulates = instruction.family.in_place
     written = [slot for slot in items if slot.written]
     read = [slot for slot in items if not slot.written and slot.kind != "immediate"]
-    free = [slot for slot in items if slot.kind == "immediate" and slot.name not in (immediates or {})]
+    free = [slot for slot in items if slot.kind == "immediate" and slot.name not in fixed]
     constants = [named for slot in free for named in slot.immediates]
-    spelled = {name: [text] for name, text in (immediates or {}).items()} | _numbered([*written, *read, *free])
-    parameters = [_parameter(slot) for slot in (*written, *read)]
-    templated = [f"int {name} = {value}" for name, value in constants]
-    outputs = [binding for slot in written for binding in _bindings(slot, accumulates)]
-    inputs = [binding for slot in read for binding in _bindings(slot, accumulates)] + [
-        f'"n"({name})' for name, _ in constants
-    ]
-    operands = ", ".join(_spell(slot, spelled[slot.name]) for slot in items)
-    clobber = ' : "memory"' if any(s.kind == "address" for s in items) or accumulates else ""
-    body = f"{instruction.ptx} {operands};"
-    predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
-    if predicate:
-        body = f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}"
-    head = f"template <{', '.join(templated)}>\n" if templated else ""
+    spelled = {name: [text] for name, text in fixed.items()} | _numbered([*written, *read, *free])
+    outputs = _bind_all(written, accumulates)
+    inputs = [*_bind_all(read, accumulates), *(f'"n"({name})' for name, _ in constants)]
+    clobber = ' : "memory"' if accumulates or any(s.kind == "address" for s in items) else ""
     return (
-        f"{head}__device__ inline void {wrapper_name(instruction, a_from)}({', '.join(parameters)}) {{\n"
-        f'  asm volatile("{body}\\n"\n'
+        f"{_declare_template(constants)}__device__ inline void {wrapper_name(instruction, a_from)}"
+        f"({', '.join(map(_parameter, (*written, *read)))}) {{\n"
+        f'  asm volatile("{_write_assembly(instruction, items, spelled)}\\n"\n'
         f"      : {', '.join(outputs)}\n"
         f"      : {', '.join(inputs)}{clobber});\n}}\n"
     )
 
 
+def _declare_template(constants: Sequence[tuple[str, str]]) -> str:
+    """Return the line that declares immediates as template parameters with their defaults; "" without any."""
+    parameters = ", ".join(f"int {name} = {value}" for name, value in constants)
+    return f"template <{parameters}>\n" if parameters else ""
+
+
+def _write_assembly(instruction: Instruction, items: Sequence[Slot], spelled: Mapping[str, list[str]]) -> str:
+    """Return the asm text of the instruction; a predicate is set from a register before it."""
+    body = f"{instruction.ptx} {', '.join(_spell(slot, spelled[slot.name]) for slot in items)};"
+    predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
+    return f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}" if predicate else body
+
+
+def _bind_all(items: Sequence[Slot], accumulates: bool) -> list[str]:
+    return [binding for slot in items for binding in _bindings(slot, accumulates)]
+
+
 def _numbered(bound: Sequence[Slot]) -> dict[str, list[str]]:
-    """Slot name → its names in the asm text: %0, %1, … in the order in which the slots are bound."""
+    """Return slot name → its names in the asm text: %0, %1, … in the order in which the slots are bound."""
     number = count()
     return {
         slot.name: [
@@ -65,7 +74,7 @@ def _numbered(bound: Sequence[Slot]) -> dict[str, list[str]]:
 
 
 def wrapper_name(instruction: Instruction, a_from: str = "registers") -> str:
-    """The name of the function `wrapper` writes."""
+    """Return the name of the function `wrapper` writes."""
     return function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
 
 
@@ -95,26 +104,26 @@ def _spell(slot: Slot, names: list[str]) -> str:
 
 
 def swizzled(xor: Swizzle, x: str) -> str:
-    """A byte address under an XOR of bit addresses."""
+    """Return a byte address under an XOR of bit addresses."""
     mask = f"0x{((1 << xor.bits) - 1 << xor.base) >> 3:X}u"
     moved = f"{x} >> {xor.shift} & {mask}" if xor.shift >= 0 else f"({x} & {mask}) << {-xor.shift}"
     return f"{x} ^ ({moved})" if xor.bits else x
 
 
 def memory_type(element: DType, container_bits: int) -> str:
-    """The C type of the memory an element is read from: packed bytes for 4-bit and 1-bit elements."""
+    """Return the C type of the memory an element is read from: packed bytes for 4-bit and 1-bit elements."""
     if container_bits >= 32:
         return REGISTERS[element.register_type].cpp
     return "unsigned short" if container_bits == 16 else "unsigned char"
 
 
 def register_type(element: DType) -> str:
-    """The C type of a register that holds such elements."""
+    """Return the C type of a register that holds such elements."""
     return REGISTERS[element.register_type].cpp
 
 
 def _declarations(instruction: Instruction, op: Operand) -> str:
-    """The words of an operand's formula, those it uses: thread, lane, and what PTX defines by them."""
+    """Return the definitions that an operand's formula uses: thread, lane, and PTX's words defined by them."""
     forward = {word: cpp(text) for word, text in op.formula()["forward"].items()}
     known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {
         w: t for w, t in forward.items() if w not in op.axes
@@ -129,7 +138,7 @@ def _declarations(instruction: Instruction, op: Operand) -> str:
 
 
 def cpp(expression: str) -> str:
-    """PTX's words of a formula as C++ spells them."""
+    """Return a formula with PTX's words as C++ spells them."""
     return expression.replace("%laneid", "lane").replace("%warpid", "(threadIdx.x / 32)")
 
 
@@ -149,7 +158,7 @@ def _index(op: Operand, by_column: bool = False) -> str:
 
 
 def load(instruction: Instruction, op: Operand) -> str:
-    """Fill one operand's registers from memory, an element at a time: the formula as code."""
+    """Return code that fills one operand's registers from memory by the formula, an element at a time."""
     by_column = op.name == "b"
     kind, bits = memory_type(op.element, op.container_bits), op.container_bits
     order = "column by column, ld elements apart" if by_column else "row by row, ld elements apart"
@@ -178,9 +187,10 @@ def load(instruction: Instruction, op: Operand) -> str:
 def gather(
     instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: str = ""
 ) -> str:
-    """`load_{name}`: every value of an operand put into its register. unit: the expression of its memory unit; inside:
-    which element of the unit it is, where several share one; `before`: lines that these expressions need, row and col
-    known.
+    """Return `load_{name}`, which puts every value of an operand into its register.
+
+    unit: the expression of its memory unit; inside: which element of the unit it is, where several share one; before:
+    lines that these expressions need, with row and col known.
     """
     per, bits, name = op.register_bits // op.container_bits, op.container_bits, op.name
     if bits >= 32:
@@ -199,7 +209,7 @@ def gather(
 
 
 def store(instruction: Instruction, op: Operand) -> str:
-    """Write an accumulator's registers to memory, row by row."""
+    """Return code that writes an accumulator's registers to memory, row by row."""
     kind, register = memory_type(op.element, op.container_bits), register_type(op.element)
     per, bits = op.register_bits // op.container_bits, op.container_bits
     value = f"{op.name}[i]" if per == 1 else f"({kind})({op.name}[i / {per}] >> ({bits} * (i % {per})))"
@@ -212,7 +222,7 @@ def store(instruction: Instruction, op: Operand) -> str:
 
 
 def program(instruction: Instruction) -> str:
-    """Everything for one instruction in one file."""
+    """Return all code for one instruction in one file."""
     parts = [
         f"// {instruction.ptx}\n// Written by Lanescope from the pattern of each operand; source of the maps:"
         f" {instruction.family.source}.\n"

@@ -18,12 +18,13 @@ BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
 
 
 def code(descriptor: Descriptor) -> dict[str, str]:
-    """{"constant", "function", "cutlass"}. Bits of no field are kept; the tests compile and run all three
-    on the host.
+    """Return {"constant", "function", "cutlass"}; bits outside all fields are kept.
+
+    The tests compile and run all three on the host.
     """
     form = descriptor.format
     other = f"{descriptor.reserved:#x}ull" if descriptor.reserved else ""
-    # beside constants, which are never 0, a field that is 0 says nothing
+    # besides constants, which are never 0, fields of 0 are left out
     high = [f for f in form.fields if f.low > SBO.low and (not form.constants or f.get(descriptor.word))]
     terms = " | ".join(f"(uint64_t){f.get(descriptor.word)} << {f.low}" for f in high)
     return {
@@ -41,7 +42,7 @@ def code(descriptor: Descriptor) -> dict[str, str]:
 
 
 def _cutlass(descriptor: Descriptor) -> str:
-    """CUTLASS's union, a field a line."""
+    """Return CUTLASS's union, one field per line."""
     form = descriptor.format
     owner, inside = form.cutlass
     lines = [f"{owner} desc{{}};"]

@@ -4,6 +4,7 @@ may carry.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -26,7 +27,9 @@ MOST_LABELS = 20000
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a diagram looks. title: None for the instruction's own, "" for none; legend and caption below; lang one of
+    """How a diagram looks.
+
+    title: None for the instruction's own, "" for none; legend and caption: whether they stand below; lang: one of
     WORDS.
     """
 
@@ -41,30 +44,27 @@ class Style:
 
 
 def diagram(figure: Figure, style: Style, title: str, description: str = "", extra: str = "") -> str:
-    """The figure's SVG with its title above and legend and caption below; equal input gives equal bytes."""
+    """Return the figure's SVG with its title above and legend and caption below; equal input gives equal bytes."""
     shown = title if style.title is None else style.title
     above = _TITLE if shown and style.title is not None else 0.0
     ink, muted = (style.palette.ink, style.palette.muted) if style.palette else ("var(--ink)", "var(--muted)")
     panels = tuple(replace(panel, y=panel.y + above) for panel in figure.panels)
     moved = Figure(figure.width, figure.height + above, panels)
     out = []
+    y, width = moved.height + 10, figure.width
     if above:
         out.append(f'<text x="8" y="17" font-size="14" font-weight="600" fill="{ink}">{escape(shown)}</text>')
-    y = moved.height + 10
-    width = max(figure.width, len(shown) * 14 * _ADVANCE + 16 if above else 0)
+        width = max(width, len(shown) * 14 * _ADVANCE + 16)
     if style.legend:
         lines, wide = _legend(moved, style, y, muted)
         out += lines
         y += _LINE * 1.4 * len(_legend_rows(moved, style))
         width = max(width, wide)
     if style.caption:
-        for line in caption(moved, style.lang):
-            indent = 8 + 6 * (len(line) - len(line.lstrip()))
-            out.append(
-                f'<text x="{indent}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(line.strip())}</text>'
-            )
-            width = max(width, len(line) * 11 * _ADVANCE + 16)
-            y += _LINE
+        words = caption(moved, style.lang)
+        out += _draw_caption(words, y, muted)
+        y += _LINE * len(words)
+        width = max([width, *(len(line) * 11 * _ADVANCE + 16 for line in words)])
     tall = y if style.legend or style.caption else moved.height
     body = f'<g transform="translate(0 {above:g})">{extra}</g>' if extra and above else extra
     return svg(
@@ -80,8 +80,16 @@ def diagram(figure: Figure, style: Style, title: str, description: str = "", ext
     )
 
 
+def _draw_caption(words: Sequence[str], top: float, fill: str) -> Iterator[str]:
+    """Yield the lines of a caption; two spaces in front of a line indent it."""
+    for n, line in enumerate(words):
+        indent = 8 + 6 * (len(line) - len(line.lstrip()))
+        y = top + _LINE * n + 10
+        yield f'<text x="{indent}" y="{y:.1f}" font-size="11" fill="{fill}">{escape(line.strip())}</text>'
+
+
 def _legend_rows(figure: Figure, style: Style) -> list[tuple[str, int]]:
-    """(name, how many categories) of every colouring the figure's panels use."""
+    """Return (name, how many categories) of every colouring the figure's panels use."""
     rows: dict[str, int] = {}
     for panel in figure.panels:
         if panel.grid and panel.category is None:
@@ -113,7 +121,7 @@ def _legend(figure: Figure, style: Style, top: float, ink: str) -> tuple[list[st
 
 
 def caption(figure: Figure, lang: str = "en") -> list[str]:
-    """Each operand's pattern and the formulas of its row and column, in PTX's words."""
+    """Return each operand's pattern and the formulas of its row and column, in PTX's words."""
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
     lines: list[str] = []

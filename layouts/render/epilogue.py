@@ -14,7 +14,7 @@ PACKED = {"f16": "cvt.rn.f16x2.f32", "bf16": "cvt.rn.bf16x2.f32"}
 
 
 def _loads(made: Epilogue, body: str) -> str:
-    """The loops of one warp over its loads; row and col: of D, where the load begins."""
+    """Return the loops of one warp over its loads; row and col: of D, where the load begins."""
     first = [next(one for one in made.loads if one.warp == warp) for warp in range(WARPS)]
     corners = [made.held(one) for one in first]
     rows = ", ".join(str(int(row[row >= 0].min())) for row, _ in corners)
@@ -34,7 +34,10 @@ def _loads(made: Epilogue, body: str) -> str:
 
 
 def to_shared(made: Epilogue, to: Stored, element: str) -> str:
-    """Registers → stmatrix → the tile, row-major in panels of the swizzle's width. element: f16 or bf16."""
+    """Return code from registers through stmatrix to the tile, row-major in panels of the swizzle's width.
+
+    element: f16 or bf16.
+    """
     count = min(made.matrices, MOST_MATRICES)
     panel = to.panel
     before = f"col / {panel // 2} * {to.rows * panel} + row * {panel} + col % {panel // 2} * 2"
@@ -60,7 +63,7 @@ def to_shared(made: Epilogue, to: Stored, element: str) -> str:
 
 
 def _pairs(made: Epilogue, element: str) -> str:
-    """Two neighbouring registers as one of two 16-bit elements: p."""
+    """Return the expression `p` of two neighbouring registers as two 16-bit elements."""
     count = made.access.registers // 2
     if made.halves:  # the low half of a register is the element
         join = "  p[i] = r[2 * i + 1] << 16 | r[2 * i] & 0xFFFF;\n"
@@ -73,7 +76,7 @@ def _pairs(made: Epilogue, element: str) -> str:
 
 
 def _single(made: Epilogue, element: str) -> str:
-    """One register as one 16-bit element: h."""
+    """Return the expression `h` of one register as one 16-bit element."""
     if made.halves:
         return "  const unsigned short h = r[i];\n"
     name = PACKED[element].replace("x2", "")
@@ -81,7 +84,7 @@ def _single(made: Epilogue, element: str) -> str:
 
 
 def to_global(made: Epilogue, bits: int, element: str) -> str:
-    """Registers → each thread's own runs of neighbouring columns → rows of global memory."""
+    """Return code from registers to rows of global memory: each thread's own runs of neighbouring columns."""
     wide, requests, _ = made.rows(bits)
     words = wide // 4
     joined = bits == 16 and words and not made.access.packed
@@ -108,5 +111,5 @@ def to_global(made: Epilogue, bits: int, element: str) -> str:
 
 
 def _value(expression: str) -> str:
-    """A formula of the value index, which the code calls v."""
+    """Return a formula of the value index, which the code calls v."""
     return re.sub(r"\bi\b", "v", expression)

@@ -17,7 +17,9 @@ MEMBERS = {
 
 
 def constant(given: Idesc) -> str:
-    """The word as its fields, one a line: `constexpr uint32_t idesc = …`; reserved bits are a line of their own."""
+    """Return the word as its fields, one per line: `constexpr uint32_t idesc = …`; reserved bits have a line of their
+    own.
+    """
     terms = [_term(part, given) for part in given.kind.parts if part.field.get(given.word)]
     if given.reserved:
         terms.append((f"{given.reserved:#x}u", "reserved bits"))
@@ -38,20 +40,21 @@ def _term(part: Part, given: Idesc) -> tuple[str, str]:
 
 
 def said(part: Part, given: Idesc) -> str:
-    """What a field says, in words that need no table: `MN-major`, `bf16`, `128`."""
+    """Return what a field says, readable without a table: `MN-major`, `bf16`, `128`."""
     text = part.said(given.word)
     return f"{text}-major" if text in ("K", "MN") else text
 
 
 def element(kind: Kind, name: str) -> str:
-    """CUTLASS's C++ type of elements of a kind: of narrow ones the type that says whether each takes a byte."""
+    """Return CUTLASS's C++ type of a kind's elements; for narrow ones it says whether each takes a byte."""
     row = dtype(name)
     return row.names.padded if row.bits < min(kind.element_bits, 8) else row.names.cutlass
 
 
 def cutlass(given: Idesc) -> str:
-    """CUTLASS's constant of the same word; fields it sets at run time are assigned behind it. "" where a type has no
-    meaning in the kind.
+    """Return CUTLASS's constant of the same word; fields it sets at run time are assigned after it.
+
+    "" where a type has no meaning in the kind.
     """
     row, types = given.kind, given.types
     elements = [types["a"], types["b"], types["d"], *([given.said("scale_type")] if row.scaled else [])]
@@ -75,7 +78,7 @@ def cutlass(given: Idesc) -> str:
 
 
 def opcode(given: Idesc, form: str = "") -> str:
-    """The PTX opcode that takes the word: in one form, or in the first in which it is legal."""
+    """Return the PTX opcode that takes the word: in the given form, or in the first in which it is legal."""
     form = form or next(iter(legal_forms(given)), ALONE)
     row = given.kind
     words = ["tcgen05.mma", *(["ws"] if form == WS else []), *(["sp"] if given.sparse else [])]
@@ -85,7 +88,7 @@ def opcode(given: Idesc, form: str = "") -> str:
 
 
 def scale_vector(given: Idesc) -> str:
-    """The qualifier that says how many factors a row has: K = 96 is said by block size, the rest as scale_vec."""
+    """Return the qualifier with the number of factors per row: a block size for K = 96, else scale_vec."""
     fine = given.said("scale_type") == "ue4m3"
     if given.said("k") == "96":
         return "block16" if fine else "block32"
@@ -93,7 +96,7 @@ def scale_vector(given: Idesc) -> str:
 
 
 def statement(given: Idesc, form: str = "") -> str:
-    """A C++ statement that issues the MMA, as inline PTX; one thread executes it."""
+    """Return a C++ statement that issues the MMA as inline PTX; one thread executes it."""
     metadata = ["[%5]"] if given.sparse else []
     first = 6 if given.sparse else 5
     scales = [f"[%{first}]", f"[%{first + 1}]"] if given.kind.scaled else []
@@ -112,5 +115,5 @@ def statement(given: Idesc, form: str = "") -> str:
 
 
 def code(given: Idesc) -> dict[str, str]:
-    """{"constant", "cutlass", "ptx"}; cutlass is "" where its types cannot say the word."""
+    """Return {"constant", "cutlass", "ptx"}; cutlass is "" where its types cannot express the word."""
     return {"constant": constant(given), "cutlass": cutlass(given), "ptx": statement(given)}

@@ -14,36 +14,37 @@ from lanescope.render.kernel_host import host, includes
 
 
 def target(plan: Plan) -> str:
-    """The oldest architecture that has everything the program uses."""
+    """Return the oldest architecture that has everything the program uses."""
     return catalog.assembled(plan.instruction).targets[0]
 
 
 def build(plan: Plan, stem: str = "product") -> str:
-    """How to build and run the .cu file. For sm_90a and its like, nvcc 13's -arch also asks for plain compute_90, which
-    has no wgmma.
+    """Return the command that builds and runs the .cu file.
+
+    For sm_90a and its like, nvcc 13's -arch also asks for plain compute_90, which has no wgmma.
     """
     return f"nvcc -std=c++17 {architecture(plan)} -o {stem} {stem}.cu && ./{stem}"
 
 
 def architecture(plan: Plan) -> str:
-    """nvcc's option for the target."""
+    """Return nvcc's option for the target."""
     name = target(plan)
     return f"-gencode arch={name.replace('sm_', 'compute_')},code={name}" if name.endswith("a") else f"-arch={name}"
 
 
 def options_text(options: dict[str, str]) -> str:
-    """Options as `lanescope kernel` takes them."""
+    """Return options as `lanescope kernel` takes them."""
     return ",".join(f"{name}={value}" for name, value in options.items())
 
 
 def command(plan: Plan, output: str = "product.cu") -> str:
-    """The command that writes this very program."""
+    """Return the command that writes this program."""
     sides = "".join(f" --{side} {shlex.quote(options_text(given))}" for side, given in plan.chosen.items() if given)
     return f"lanescope kernel {plan.instruction.ptx}{sides} -o {output}"
 
 
 def title(plan: Plan) -> list[str]:
-    """What the program computes and how its operands lie, a line each."""
+    """Return what the program computes and how its operands lie, one line each."""
     i = plan.instruction
     steps = f", {plan.steps} instructions" if plan.steps > 1 else ""
     c = " + C" if plan.accumulate else ""
@@ -90,7 +91,7 @@ def _lies(side: Side, stored: bool) -> str:
 
 
 def program(plan: Plan) -> str:
-    """The .cu file: fill, product, check on the CPU, errors handled."""
+    """Return the .cu file: fill, product, check on the CPU, error handling."""
     lines = [
         *title(plan),
         f"Written by Lanescope; source of the maps: {plan.instruction.family.source}.",
@@ -102,6 +103,6 @@ def program(plan: Plan) -> str:
 
 
 def script(plan: Plan) -> str:
-    """The same for CuPy: a Python script."""
+    """Return the program for CuPy: a Python script."""
     source = f"Written by Lanescope; source of the maps: {plan.instruction.family.source}."
     return kernel_script.script(plan, [*title(plan), source, command(plan, "product.py")])

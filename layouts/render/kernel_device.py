@@ -18,8 +18,9 @@ NAME = "product"  # of the kernel
 
 
 def parameters(plan: Plan) -> list[tuple[str, str]]:
-    """(name, C type) of the kernel's pointers, in order: A, B, then C, E (metadata), SA and SB (scale factors) where
-    there are any, D last.
+    """Return (name, C type) of the kernel's pointers, in order.
+
+    A, B, then C, E (metadata), SA and SB (scale factors) where there are any, D last.
     """
     i = plan.instruction
     out = [(side.letter.upper(), f"const {unit(side)}*") for side in (plan.a, plan.b)]
@@ -32,12 +33,12 @@ def parameters(plan: Plan) -> list[tuple[str, str]]:
 
 
 def unit(side: Side) -> str:
-    """The C type of a side's memory unit."""
+    """Return the C type of a side's memory unit."""
     return memory_type(side.element, side.container_bits)
 
 
 def device(plan: Plan, linkage: str = "") -> str:
-    """Every function of the device and the kernel `product`; linkage: what stands before `__global__`."""
+    """Return all device functions and the kernel `product`; linkage: what precedes `__global__`."""
     i = plan.instruction
     parts, body = {Feed.DESCRIPTOR: _wgmma, Feed.MAP: _mma, Feed.LOADS: _wmma}[i.family.feed](plan)
     names = ", ".join(f"{kind} {name}" for name, kind in parameters(plan))
@@ -52,7 +53,7 @@ def device(plan: Plan, linkage: str = "") -> str:
 
 
 def _shared(plan: Plan) -> list[str]:
-    """Shared memory and a pointer to each operand in it."""
+    """Return code that declares shared memory and a pointer to each operand in it."""
     out = ["extern __shared__ __align__(1024) unsigned char shared[];"]
     for side in (plan.a, plan.b):
         if isinstance(side, Described | Rows | Matrix):
@@ -65,7 +66,7 @@ def _shared(plan: Plan) -> list[str]:
 
 
 def ordered(name: str, spelling: int = 0) -> str:
-    """One of the instructions that keep a wgmma in order, as a statement; wait_group waits for every group."""
+    """Return one of the instructions that keep a wgmma in order, as a statement; wait_group waits for every group."""
     return f'asm volatile("{BY_NAME[name].syntax[spelling].replace(" N;", " 0;")}" ::: "memory");'
 
 
@@ -139,7 +140,7 @@ def _metadata(plan: Plan) -> list[str]:
 
 
 def _steps(plan: Plan) -> list[str]:
-    """The wgmma of every step of K."""
+    """Return code for the wgmma of every step of K."""
     i, several = plan.instruction, plan.steps > 1
     arguments = ["d"]
     for side in (plan.a, plan.b):
@@ -192,7 +193,7 @@ def _mma(plan: Plan) -> tuple[list[str], list[str]]:
 
 
 def _lines(side: Rows) -> str:
-    """Where a byte of a line lies, and the fill."""
+    """Return code for where a byte of a line lies, and for the fill."""
     kind, letter = unit(side), side.letter
     lines_of, along = ("K", "MN"[letter == "b"]) if side.major == "K" else ("MN"[letter == "b"], "K")
     value = smem.xor(side.mode, "before")
@@ -212,7 +213,7 @@ def _lines(side: Rows) -> str:
 
 
 def _elements(i: Instruction, side: Rows) -> str:
-    """The registers of an operand from its lines, an element at a time."""
+    """Return code that fills an operand's registers from its lines, an element at a time."""
     op = i.operands[side.letter]
     k_is_col = side.letter == "a"
     mn, k = ("row", "col") if k_is_col else ("col", "row")
@@ -226,8 +227,9 @@ def _elements(i: Instruction, side: Rows) -> str:
 
 
 def scale_word(i: Instruction, letter: str) -> str:
-    """`scale_word_a`: the four scale factors a lane supplies. Every lane holds some for each byte-id and thread-id, so
-    all are legal.
+    """Return `scale_word_a`: the four scale factors a lane supplies.
+
+    Every lane holds some for each byte-id and thread-id, so all are legal.
     """
     scale = i.scales[f"scale_{letter}"]
     formula = scale.pattern.forward_formula(("line", "block"), i.family.scope.words)
@@ -251,7 +253,7 @@ def scale_word(i: Instruction, letter: str) -> str:
 
 
 def accesses(plan: Plan) -> dict[str, Instruction]:
-    """The wmma.load of a, b and c and the wmma.store of d that belong to a wmma.mma."""
+    """Return the wmma.load of a, b and c and the wmma.store of d that belong to a wmma.mma."""
     i = plan.instruction
     layouts = {side.letter: side.layout for side in (plan.a, plan.b) if isinstance(side, Matrix)} | dict.fromkeys(
         "cd", plan.d_layout
@@ -277,7 +279,7 @@ def _wmma(plan: Plan) -> tuple[list[str], list[str]]:
 
 
 def _copied(side: Matrix) -> str:
-    """Global lines without gaps → lines `ldm` elements apart."""
+    """Return code that copies contiguous global lines to lines `ldm` elements apart."""
     kind, letter = unit(side), side.letter
     apart = side.ldm // side.per_unit
     at = "i" if apart == side.line_units else f"i / {side.line_units} * {apart} + i % {side.line_units}"

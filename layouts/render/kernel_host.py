@@ -47,27 +47,28 @@ HALF = """static double value(unsigned short half) {
 
 
 def span(name: str) -> tuple[int, int]:
-    """The whole numbers a type is tried with, from the least to the greatest: products and sums of them are exact in
-    every accumulator.
+    """Return the whole numbers a type is tried with, smallest and largest.
+
+    Products and sums of them are exact in every accumulator.
     """
     legal = codec.legal_values(name)
     return min(legal), max(legal)
 
 
 def table(name: str, low: int, high: int, padding: int = 0) -> list[int]:
-    """The bits of low … high as elements, padding of their container below them."""
+    """Return the bits of low … high as elements; padding: bits of their container below them."""
     bits = codec.encode(np.arange(low, high + 1), name)
     return [int(word) << padding for word in bits]
 
 
 def includes(plan: Plan) -> str:
-    """The headers the host half needs."""
+    """Return the headers the host half needs."""
     names = (*(("cmath",) if plan.instruction.types["d"] == "f16" else ()), "cstdio", "cstdlib", "vector")
     return "".join(f"#include <{name}>\n" for name in names)
 
 
 def host(plan: Plan) -> str:
-    """Everything behind the kernel: tables, helpers, main."""
+    """Return everything after the kernel: tables, helpers, main."""
     i = plan.instruction
     tables = [
         _table(side.letter.upper(), side.element.name, *span(side.element.name), unit(side), side.padding_below)
@@ -102,7 +103,7 @@ def _table(name: str, element: str, low: int, high: int, kind: str, padding: int
 
 
 def _loops(depth: int, *ranges: tuple[str, str]) -> tuple[list[str], str]:
-    """(`for` lines, the indent of what they hold)."""
+    """Return (`for` lines, the indent of what they hold)."""
     lines = [
         f"{'  ' * (depth + n)}for (int {name} = 0; {name} < {count}; ++{name})"
         for n, (name, count) in enumerate(ranges)
@@ -111,7 +112,7 @@ def _loops(depth: int, *ranges: tuple[str, str]) -> tuple[list[str], str]:
 
 
 def _at(several: bool, first: str, rows: str, second: str, cols: str) -> str:
-    """The index of (p, first, second) of matrices stored one after another, row by row."""
+    """Return the index of (p, first, second) of matrices stored one after another, row by row."""
     return f"(p * {rows} + {first}) * {cols} + {second}" if several else f"{first} * {cols} + {second}"
 
 
@@ -153,7 +154,7 @@ def _span(side: Side) -> str:
 
 
 def _buffer(plan: Plan, side: Side, source: str, several: bool) -> list[str]:
-    """One multiplicand in the order the kernel reads it."""
+    """Return code for one multiplicand in the order in which the kernel reads it."""
     upper, letter = side.letter.upper(), side.letter
     mn, count = ("m", "M") if letter == "a" else ("n", "N")
     depth = "KS" if source == "stored" else "K"
@@ -186,7 +187,7 @@ def _buffer(plan: Plan, side: Side, source: str, several: bool) -> list[str]:
 
 
 def _d_index(plan: Plan, several: bool) -> tuple[str, str]:
-    """(elements of C and D, the index of (m, n))."""
+    """Return (elements of C and D, the index of (m, n))."""
     if plan.d_ldm:
         rows, at = ("M", f"m * {plan.d_ldm} + n") if plan.d_layout == "row" else ("N", f"n * {plan.d_ldm} + m")
         return f"{rows} * {plan.d_ldm}", at
@@ -194,8 +195,9 @@ def _d_index(plan: Plan, several: bool) -> tuple[str, str]:
 
 
 def _sparse_a(plan: Plan) -> list[str]:
-    """A with whole groups of zeros left out: stored, place (which position of its group each stored element has), a,
-    and E.
+    """Return code for A with whole groups of zeros left out.
+
+    stored, place (the position in its group of each stored element), a, and E.
     """
     i = plan.instruction
     op = i.operands["a"]
@@ -260,7 +262,7 @@ def _metadata(i: Instruction, plan: Plan, step: int) -> list[str]:
 
 
 def _cpp(expression: str, shift: int = 0) -> str:
-    """A formula in `thread` and `i`, the value index moved up by `shift`."""
+    """Return a formula in `thread` and `i`, the value index moved up by `shift`."""
     text = expression.replace("%laneid", "(thread % 32)").replace("%warpid", "(thread / 32)")
     return re.sub(r"\bi\b", f"(i + {shift})", text) if shift else text
 

@@ -23,7 +23,7 @@ _NUMPY = {
 
 
 def script(plan: Plan, head: list[str]) -> str:
-    """The .py file; `head`: lines that say what it is."""
+    """Return the .py file; head: lines that describe it."""
     kernel = device(plan, 'extern "C" ')
     parts = [
         '"""' + "\n".join(head) + '\n"""\n',
@@ -84,13 +84,13 @@ def _constants(plan: Plan) -> str:
 
 
 def _dtype(plan: Plan, name: str) -> str:
-    """NumPy's name of a parameter's elements; C and D of f16 are NumPy's own halves."""
+    """Return NumPy's name of a parameter's elements; C and D of f16 are NumPy's own halves."""
     kind = dict(parameters(plan))[name].removeprefix("const ").removesuffix("*")
     return "float16" if name in "CD" and kind == "unsigned short" else _NUMPY[kind]
 
 
 def architectures(plan: Plan) -> dict[str, str]:
-    """Compute capability → the target to compile for, of every target that has the instruction."""
+    """Return compute capability → target to compile for, of every target that has the instruction."""
     out: dict[str, str] = {}
     for name in catalog.assembled(plan.instruction).targets:
         out.setdefault(name.removeprefix("sm_").rstrip("a"), name)
@@ -150,7 +150,7 @@ def _bounds(side: Side) -> str:
 
 
 def _buffer(side: Side, source: str, several: bool) -> list[str]:
-    """One multiplicand in the order the kernel reads it."""
+    """Return code for one multiplicand in the order in which the kernel reads it."""
     upper, low = side.letter.upper(), span(side.element.name)[0]
     turned = (side.letter == "a") != (side.major == "K")  # a is [m, k], b [k, n]
     bits = f"{upper}_BITS[{source}{f' - {low}' if low > 0 else f' + {-low}' if low else ''}]"
@@ -226,7 +226,7 @@ def _wanted(plan: Plan) -> list[str]:
 
 
 def _sparse_a(plan: Plan) -> list[str]:
-    """A with whole groups of zeros left out, and the metadata: as the C++ half does it, array by array."""
+    """Return code for A with whole groups of zeros left out, and the metadata, as the C++ half does it."""
     i = plan.instruction
     op = i.operands["a"]
     s = op.sparsity
@@ -267,6 +267,6 @@ def _sparse_a(plan: Plan) -> list[str]:
 
 
 def spelled(expression: str, shift: int = 0) -> str:
-    """A formula in `thread` and `i` as Python spells it, the value index moved up by `shift`."""
+    """Return a formula in `thread` and `i` as Python spells it, the value index moved up by `shift`."""
     text = expression.replace("%laneid", "(thread % 32)").replace("%warpid", "(thread // 32)").replace(" / ", " // ")
     return re.sub(r"\bi\b", f"(i + {shift})", text) if shift else text

@@ -6,6 +6,7 @@ variables, so the picture follows the page's theme.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from math import ceil, floor
 
@@ -17,9 +18,11 @@ from lanescope.render.svg import colour_for, runs, shown
 from lanescope.render.view import Panel
 from lanescope.render.window import Range
 
+Mask = NDArray[np.bool_]
 MOST_LABELS = 1100  # cells that are still labelled
 _TICKS = (1, 2, 4, 8, 16, 32, 64, 128)
 _MOST_TICKS = (34, 66)  # down, across
+_MOST_LINES = 66  # cells of an axis whose lines are drawn
 _MOST_LONG = 20  # above the columns, where they have three digits
 
 
@@ -32,68 +35,87 @@ def matrix(
     label: str,
     threads: frozenset[int] | None = None,
     title: str,
-    faint: NDArray[np.bool_] | None = None,
+    faint: Mask | None = None,
 ) -> str:
-    """The cells of a panel inside a window of rows and columns; `threads` fades all other owners; faint: cells drawn
-    lighter than the others.
+    """Return the cells of a panel inside a window of rows and columns as SVG.
 
-    A panel has a grid, or a category (-1: not coloured) and texts of its own; LayoutError for
-    a colour or label that its grid has not.
+    threads: fades all other owners; faint: cells drawn lighter than the others. A panel has a grid, or a category (-1:
+    not coloured) and texts of its own; LayoutError for a colour or label that its grid does not have.
     """
-    grid = panel.grid
-    if panel.category is not None:
-        category, count, texts = panel.category, panel.of, panel.texts
-    else:
-        assert grid is not None
-        held = grid.categories[colour_for(grid, colour)]
-        category, count, texts = grid.category(colour_for(grid, colour)), held.count, None
     (r0, r1), (c0, c1) = rows, cols
     high, wide = r1 - r0, c1 - c0
     visible = shown(panel, threads)
-    inside = np.zeros_like(visible)
-    inside[floor(r0) : ceil(r1), floor(c0) : ceil(c1)] = True
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cells" width="100%" height="100%" overflow="visible"'
         f' role="img"><title>{escape(title)}</title>',
         f'<svg viewBox="{c0:g} {r0:g} {wide:g} {high:g}" preserveAspectRatio="none" width="100%" height="100%">',
+        *_draw_fills(panel, colour, visible & _find_inside(visible, rows, cols), faint),
+        *_draw_lines(panel, rows, cols),
+        "</svg>",
+        *_ticks(rows, cols),
     ]
-    wheel_of = wheel(count)
-    for index, variable in enumerate(wheel_of):
-        mask = (category % len(wheel_of) == index) & (category >= 0) & visible & inside
-        for part, weak in ((mask, ""),) if faint is None else ((mask & ~faint, ""), (mask & faint, ' opacity=".35"')):
-            if where := runs(part):
-                path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
-                out.append(f'<path d="{path}" fill="var({variable})"{weak}/>')
-    lines = "".join(f"M{c0:g} {r}H{c1:g}" for r in range(ceil(r0), floor(r1) + 1) if high <= 66)
-    lines += "".join(f"M{c} {r0:g}V{r1:g}" for c in range(ceil(c0), floor(c1) + 1) if wide <= 66)
-    lines += f"M{c0:g} {r0:g}h{wide:g}v{high:g}h{-wide:g}z"
-    out.append(f'<path class="line" d="{lines}"/>')
-    heavy = "".join(f"M{c0:g} {r}h{wide:g}" for r in panel.warp_edges if r0 < r < r1)
-    out += [f'<path class="line heavy" d="{heavy}"/>'] if heavy else []
-    out.append("</svg>")
-    out += _ticks(rows, cols)
     if label != "none" and high * wide <= MOST_LABELS:
-        down, across = slice(floor(r0), ceil(r1)), slice(floor(c0), ceil(c1))
-        if grid and not texts:
-            texts = grid.labels(label, down, across)
-        else:
-            texts = [row[across] for row in texts[down]] if texts else []
-        places = [f'<tspan x="{_percent(c + 0.5 - c0, wide)}">' for c in range(across.start, across.stop)]
-        out.append('<g class="labels">')
-        for r, said in enumerate(texts, down.start):
-            spans = "".join(
-                f"{place}{text}</tspan>"
-                for place, text, seen in zip(places, said, visible[r, across].tolist(), strict=True)
-                if seen
-            )
-            if spans:
-                out.append(f'<text y="{_percent(r + 0.5 - r0, high)}" dy=".35em">{spans}</text>')
-        out.append("</g>")
+        out += _draw_labels(panel, label, visible, rows, cols)
     return "\n".join([*out, "</svg>"])
 
 
+def _find_inside(visible: Mask, rows: Range, cols: Range) -> Mask:
+    """Return which cells are in a window, at least in part."""
+    inside = np.zeros_like(visible)
+    inside[floor(rows[0]) : ceil(rows[1]), floor(cols[0]) : ceil(cols[1])] = True
+    return inside
+
+
+def _draw_fills(panel: Panel, colour: str, drawn: Mask, faint: Mask | None) -> Iterator[str]:
+    """Yield a path for each colour of the cells that are drawn, faint cells apart."""
+    if panel.category is not None:
+        category, count = panel.category, panel.of
+    else:
+        assert panel.grid is not None
+        held = colour_for(panel.grid, colour)
+        category, count = panel.grid.category(held), panel.grid.categories[held].count
+    variables = wheel(count)
+    for index, variable in enumerate(variables):
+        mask = (category % len(variables) == index) & (category >= 0) & drawn
+        for part, weak in ((mask, ""),) if faint is None else ((mask & ~faint, ""), (mask & faint, ' opacity=".35"')):
+            if where := runs(part):
+                path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
+                yield f'<path d="{path}" fill="var({variable})"{weak}/>'
+
+
+def _draw_lines(panel: Panel, rows: Range, cols: Range) -> Iterator[str]:
+    """Yield the lines between cells, left out where they are too many, and the heavy ones between warps."""
+    (r0, r1), (c0, c1) = rows, cols
+    high, wide = r1 - r0, c1 - c0
+    lines = "".join(f"M{c0:g} {r}H{c1:g}" for r in range(ceil(r0), floor(r1) + 1) if high <= _MOST_LINES)
+    lines += "".join(f"M{c} {r0:g}V{r1:g}" for c in range(ceil(c0), floor(c1) + 1) if wide <= _MOST_LINES)
+    lines += f"M{c0:g} {r0:g}h{wide:g}v{high:g}h{-wide:g}z"
+    yield f'<path class="line" d="{lines}"/>'
+    heavy = "".join(f"M{c0:g} {r}h{wide:g}" for r in panel.warp_edges if r0 < r < r1)
+    if heavy:
+        yield f'<path class="line heavy" d="{heavy}"/>'
+
+
+def _draw_labels(panel: Panel, label: str, visible: Mask, rows: Range, cols: Range) -> Iterator[str]:
+    """Yield the labels of a window's cells, a text a row."""
+    (r0, r1), (c0, c1) = rows, cols
+    down, across = slice(floor(r0), ceil(r1)), slice(floor(c0), ceil(c1))
+    if panel.grid and (panel.category is None or not panel.texts):
+        texts = panel.grid.labels(label, down, across)
+    else:
+        texts = [row[across] for row in (panel.texts or [])[down]]
+    places = [f'<tspan x="{_percent(c + 0.5 - c0, c1 - c0)}">' for c in range(across.start, across.stop)]
+    yield '<g class="labels">'
+    for r, line in enumerate(texts, down.start):
+        cells = zip(places, line, visible[r, across].tolist(), strict=True)
+        spans = "".join(f"{place}{text}</tspan>" for place, text, seen in cells if seen)
+        if spans:
+            yield f'<text y="{_percent(r + 0.5 - r0, r1 - r0)}" dy=".35em">{spans}</text>'
+    yield "</g>"
+
+
 def _ticks(rows: Range, cols: Range) -> list[str]:
-    """Numbers beside the rows and above the columns, as many as there is room for."""
+    """Return numbers beside the rows and above the columns, as many as there is room for."""
     out = ['<g class="ticks">']
     for (first, last), most, across in ((rows, _MOST_TICKS[0], False), (cols, _MOST_TICKS[1], True)):
         span = last - first

@@ -1,4 +1,4 @@
-"""What a notebook shows of the engine's objects: a painter a class (layouts/showing.py asks for it).
+"""How notebooks show the engine's objects: one painter per class (called by layouts/showing.py).
 
 Each loads the drawing when something is drawn, so that a first picture stays quick.
 """
@@ -39,7 +39,7 @@ def _operand(one: Operand) -> str:
 
 
 def _instruction(one: Instruction) -> str | None:
-    """None for a tcgen05.mma without its instruction descriptor, which says its matrices."""
+    """Draw an instruction; None for a tcgen05.mma without its instruction descriptor, which defines its matrices."""
     from lanescope.render.diagram import Style, diagram
     from lanescope.render.view import figure_of
 
@@ -47,7 +47,7 @@ def _instruction(one: Instruction) -> str | None:
 
 
 def _layout(one: CuteLayout) -> str | None:
-    """Index of every coordinate: mode 0 down, the others across; of one mode a row."""
+    """Draw the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
     if not 0 < one.size <= MOST_CELLS:
         return None
     import numpy as np
@@ -62,7 +62,7 @@ def _layout(one: CuteLayout) -> str | None:
 
 
 def _tile(one: Tile) -> str:
-    """Where each element lies, coloured by bank: M or N down, K across."""
+    """Draw where each element lies, coloured by bank: M or N down, K across."""
     from lanescope.render.palette import LIGHT
     from lanescope.render.sheet import Plane, memory_sheet, together
 
@@ -86,7 +86,7 @@ def _copy(one: TiledCopy) -> str:
 
 
 def _told(good: bool, head: str, *lines: str) -> str:
-    """A verdict as HTML: its sign and sentence, what follows below."""
+    """Return a verdict as HTML: its sign and sentence, then the lines below."""
     colour = "#17784a" if good else "#bf2b2b"
     text = "".join(f"<div>{line}</div>" for line in lines)
     return f"<div><b style='color:{colour}'>{'✓' if good else '✗'} {escape(head)}</b>{text}</div>"

@@ -13,7 +13,9 @@ FEW, MANY = 4, 8  # a wheel has four colours where they do for all categories, e
 
 
 def wheel(count: int) -> tuple[str, ...]:
-    """The CSS variables of `count` categories; more than there are repeat, so a legend must say the modulus."""
+    """Return the CSS variables of `count` categories; beyond the number of fills they repeat, so a legend must say the
+    modulus.
+    """
     return tuple(f"--four-{n}" for n in range(FEW)) if count <= FEW else tuple(f"--fill-{n}" for n in range(MANY))
 
 
@@ -35,7 +37,7 @@ class Palette:
     wrong: str  # the fill of a wrong cell, under the ink
 
     def fill(self, category: int, count: int) -> str:
-        """The fill of one of `count` categories; more than eight repeat, so a legend must say the modulus."""
+        """Return the fill of one of `count` categories; beyond eight they repeat, so a legend must say the modulus."""
         row = self.four if len(wheel(count)) == FEW else self.fills
         return row[category % len(row)]
 
@@ -126,8 +128,9 @@ RIGHT, WRONG, IDLE, READ, STORED, BOTH, MOVED, REORDERED = range(len(STATUSES))
 
 
 def css(fields: Iterable[str] = ()) -> str:
-    """Both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours
-    of a word's fields.
+    """Return both themes as CSS variables.
+
+    --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours of a word's fields.
 
     The n-th field has fill n, as in a picture: its bits in the editor (.bit.name) and the edge of its input (.fields
     .name).

@@ -15,8 +15,9 @@ MOST_SUMMANDS = 12
 
 
 def summands(offsets: list[int]) -> list[tuple[int, int, int]]:
-    """[(unit, size, stride), …] with offset[x] = offset[0] + Σ (x div unit mod size) · stride, exactly; LayoutError
-    where there is no such sum.
+    """Return [(unit, size, stride), …] with offset[x] = offset[0] + Σ (x div unit mod size) · stride, exactly.
+
+    LayoutError where there is no such sum.
 
     >>> summands([0, 2, 4, 6, 64, 66, 68, 70])
     [(1, 4, 2), (4, 2, 64)]
@@ -35,7 +36,7 @@ def summands(offsets: list[int]) -> list[tuple[int, int, int]]:
     if told.tolist() != offsets:
         raise LayoutError(
             "no_formula",
-            "The offsets are no sum of strides.",
+            "The offsets are not a sum of strides.",
             "Give a layout whose modes have one stride each.",
             "kind",
         )
@@ -43,7 +44,7 @@ def summands(offsets: list[int]) -> list[tuple[int, int, int]]:
 
 
 def _sum(name: str, offsets: list[int]) -> str:
-    """The sum as C++."""
+    """Return the sum as C++."""
     terms = []
     for unit, size, stride in summands(offsets):
         inside = f"{name} / {unit}" if unit > 1 else name
@@ -53,7 +54,9 @@ def _sum(name: str, offsets: list[int]) -> str:
 
 
 def offset(side: Placed) -> str:
-    """`{name}_offset(mn, k)`: the byte of an element from shared memory's first byte; of b1, k counts bytes."""
+    """Return `{name}_offset(mn, k)`: an element's byte offset from shared memory's first byte; for b1, k counts
+    bytes.
+    """
     placed, per = side.where.placed, side.per_unit
     assert placed is not None
     mn = [int(placed.before(n, 0, 0)) >> 3 for n in range(side.mn)]
@@ -74,7 +77,7 @@ def offset(side: Placed) -> str:
 
 
 def fill(side: Placed) -> str:
-    """The offset, and `fill_{name}` from global lines of the contiguous dimension."""
+    """Return the offset, and `fill_{name}` from global lines of the contiguous dimension."""
     kind = memory_type(side.element, side.container_bits)
     k, mn = side.units_k, side.mn
     order = f"mn = i / {k}, k = i % {k}" if side.major == "K" else f"k = i / {mn}, mn = i % {mn}"
@@ -87,7 +90,7 @@ def fill(side: Placed) -> str:
 
 
 def describe(side: Placed, steps: int) -> str:
-    """`{name}_descriptor(shared, step)`: the words, moved to where the block's shared memory begins."""
+    """Return `{name}_descriptor(shared, step)`: the words, moved to where the block's shared memory begins."""
     words = ", ".join(f"{side.descriptor(step).word:#x}ull" for step in range(steps))
     return (
         f"__device__ inline unsigned long long {side.letter}_descriptor(const void* shared, unsigned step) {{\n"

@@ -7,7 +7,7 @@ from lanescope.ptx.slots import slots
 
 
 def syntax(instruction: Instruction, a_from: str = "registers") -> str:
-    """The PTX line, an operand a line, each with what it is."""
+    """Return the PTX line, one operand per line with its meaning."""
     items = slots(instruction, a_from)
     texts = [
         slot.text if len(slot.text) <= 60 else f"{{{slot.name}0, …, {slot.name}{slot.registers - 1}}}" for slot in items

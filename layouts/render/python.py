@@ -6,8 +6,8 @@ from lanescope.ptx.instruction import WARPGROUP, Operand
 
 
 def snippet(op: Operand) -> str:
-    """Self-contained Python: `pack(matrix) → registers [threads, registers]` and `unpack(registers) → matrix`, raw
-    bits.
+    """Return self-contained Python for raw bits: `pack(matrix)` → registers [threads, registers], and
+    `unpack(registers)`.
     """
     forward = op.formula()["forward"]
     mine = "thread" if "lane" in op.axes else op.scope.thread  # a lane of tensor memory is not a lane of the warp

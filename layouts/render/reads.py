@@ -51,14 +51,14 @@ class Cells:
         return int(self.read.shape[1])
 
     def name(self, line: int, chunk: int) -> str:
-        """The elements of a cell, as A[row, k…]."""
+        """Return the elements of a cell as A[row, k…]."""
         at = chunk * self.seen.per
         row, k = (str(line), f"{at}…") if self.seen.major == "K" else (f"{at}…", str(line))
         return f"{self.operand}[{row},{k}]"
 
 
 def cells(read: Addresses, expected: Addresses | None, seen: View, operand: str) -> Cells:
-    """The chunks of an operand from its element maps [row][k]."""
+    """Return the chunks of an operand from its element maps [row][k]."""
 
     def turn(made: Addresses) -> Addresses:
         return made if seen.major == "K" else made.T
@@ -72,7 +72,9 @@ def cells(read: Addresses, expected: Addresses | None, seen: View, operand: str)
 
 
 def states(made: Cells) -> tuple[int, Chunks]:
-    """(first chunk, state of every chunk [line][8]): from the 128-byte row of the first that is read or stored."""
+    """Return (first chunk, state of every chunk [line][8]), from the 128-byte row of the first one that is read or
+    stored.
+    """
     read = np.unique(made.read >> 4)
     stored = read if made.stored is None else np.unique(made.stored >> 4)
     low = min(int(read[0]), int(stored[0])) // 8 * 8
@@ -96,7 +98,7 @@ def states(made: Cells) -> tuple[int, Chunks]:
 
 
 def operand_svg(made: Cells, title: str) -> str:
-    """The operand: ✗ or ✓ in every cell, and the chunk it is read from."""
+    """Draw the operand: ✗ or ✓ in every cell, and the chunk it is read from."""
     wide = max(int(520 / made.across), 74)
     width, height = _LEFT + wide * made.across + 1, 22 + _TALL * made.lines + 1
     judged = made.stored is not None
@@ -118,7 +120,7 @@ def operand_svg(made: Cells, title: str) -> str:
 
 
 def memory_svg(made: Cells, title: str) -> str:
-    """Shared memory, 128 bytes a row: the state of every chunk; a right or plain one names its element."""
+    """Draw shared memory, 128 bytes a row: the state of every chunk; a right or plain one names its element."""
     low, state = states(made)
     lines = len(state)
     width, height = _LEFT + 8 * _CELL + 1, 22 + lines * _TALL + 1
@@ -144,47 +146,62 @@ _STATUS = {
     PLAIN: -1,
     UNUSED: palette.IDLE,
 }
+_CHAR = 6.7  # width of a character of a standalone picture
 _HIGH = 18.0  # a cell of a standalone picture; the rest of its size follows from its texts
 
 
 def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
-    """Both pictures as panels for a document: the operand's lines `first` to `last` by chunks, right and wrong ones
-    marked, and beside it the memory that they are read from and stored at.
+    """Return both pictures as panels for a document: the operand's lines `first` to `last` by chunks, right and wrong
+    ones marked, and beside it the memory that they are read from and stored at.
     """
-    shown = slice(first, None if last is None else last + 1)
-    read, right = made.read[shown], made.right[shown]
-    lines, across = read.shape
+    lines = slice(first, made.lines if last is None else min(last + 1, made.lines))
+    operand = _draw_operand(made, lines)
+    memory = _draw_memory(made, lines, operand.x + max(operand.width, _CHAR * len(operand.title)))
+    tall = TOP + max(operand.height, memory.height) + 8
+    wide = memory.x + max(memory.width, _CHAR * len(memory.title)) + 8
+    return Figure(wide, tall, (operand, memory))
+
+
+def _name_axes(made: Cells) -> tuple[str, str]:
+    """Return the names of the axes down and across a picture of the operand: m, n or k."""
+    row = "m" if made.operand == "A" else "n"
+    return (row, "k") if made.seen.major == "K" else ("k", row)
+
+
+def _draw_operand(made: Cells, lines: slice) -> Panel:
+    """Return the operand by chunks: the address each is read from, and whether it is the right one."""
+    read, right = made.read[lines], made.right[lines]
     judged = made.stored is not None
+    marks = np.where(right, "✓ ", "✗ ") if judged else np.full(read.shape, "")
     texts = [
-        [("" if not judged else "✓ " if right[n, c] else "✗ ") + f"← {int(read[n, c]):x}" for c in range(across)]
-        for n in range(lines)
+        [f"{mark}← {address:x}" for mark, address in zip(*row, strict=True)]
+        for row in zip(marks.tolist(), read.tolist(), strict=True)
     ]
     status = np.where(right, palette.RIGHT, palette.WRONG) if judged else np.full(read.shape, -1)
-    named = [
-        f"{'m' if made.operand == 'A' else 'n'} {n}" if made.seen.major == "K" else f"k {n}"
-        for n in range(first, first + lines)
-    ]
-    left = LEFT + 7.0 * max(map(len, named))
-    wide = max(len(text) for row in texts for text in row) * 6.7 + 8
-    along = "k" if made.seen.major == "K" else ("m" if made.operand == "A" else "n")
-    title = f"{made.operand}, {'k' if along != 'k' else 'm' if made.operand == 'A' else 'n'} × {along}"
-    operand = Panel(
+    down, along = _name_axes(made)
+    names = [f"{down} {n}" for n in range(lines.start, lines.stop)]
+    return Panel(
         "operand",
-        title,
-        rows=lines,
-        cols=across,
-        x=left,
+        f"{made.operand}, {down} × {along}",
+        rows=read.shape[0],
+        cols=read.shape[1],
+        x=LEFT + 7.0 * max(map(len, names)),
         y=TOP,
-        cell_width=wide,
+        cell_width=max(len(text) for row in texts for text in row) * _CHAR + 8,
         cell_height=_HIGH,
         grid=None,
         texts=texts,
         status=status.astype(np.int32),
-        row_names=tuple(named),
-        col_names=tuple(f"{along} {c * made.seen.per}…" for c in range(across)),
+        row_names=tuple(names),
+        col_names=tuple(f"{along} {c * made.seen.per}…" for c in range(read.shape[1])),
     )
+
+
+def _draw_memory(made: Cells, lines: slice, after: float) -> Panel:
+    """Return the rows of shared memory that the operand's lines touch; after: where the panel to its left ends."""
     low, state = states(made)
-    touched = np.concatenate([read.ravel(), (read if made.stored is None else made.stored[shown]).ravel()])
+    read = made.read[lines]
+    touched = np.concatenate([read.ravel(), (read if made.stored is None else made.stored[lines]).ravel()])
     down = slice((int(touched.min()) // 16 - low) // 8, (int(touched.max()) // 16 - low) // 8 + 1)
     cut = down.stop > len(state)
     low, state = low + down.start * 8, state[down]
@@ -196,15 +213,14 @@ def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
     ]
     addresses = tuple(f"{(low + n * 8) * 16:x}" for n in range(len(state)))
     longest = max((len(text) for row in held for text in row), default=0)
-    beside = left + max(operand.width, 6.7 * len(title)) + LEFT + 7.0 * len(addresses[-1])
-    memory = Panel(
+    return Panel(
         "memory",
         "Shared memory" + ", the first rows" * cut,
         rows=len(state),
         cols=8,
-        x=beside,
+        x=after + LEFT + 7.0 * len(addresses[-1]),
         y=TOP,
-        cell_width=max(52.0, longest * 6.7 + 8),
+        cell_width=max(52.0, longest * _CHAR + 8),
         cell_height=_HIGH,
         grid=None,
         texts=held,
@@ -212,12 +228,10 @@ def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
         row_names=addresses,
         col_names=tuple(f"+{c * 16:02x}" for c in range(8)),
     )
-    tall = TOP + max(operand.height, memory.height) + 8
-    return Figure(beside + max(memory.width, 6.7 * len(memory.title)) + 8, tall, (operand, memory))
 
 
 def _held(made: Cells) -> dict[int, str]:
-    """The first element of every chunk of memory that holds some of the operand."""
+    """Return the first element of every chunk of memory that holds some of the operand."""
     held = made.read if made.stored is None else made.stored
     names: dict[int, str] = {}
     for line in range(made.lines):
@@ -229,7 +243,7 @@ def _held(made: Cells) -> dict[int, str]:
 
 
 def hatch_defs() -> str:
-    """The two hatches of memory's states and both together, in the page's status colours."""
+    """Return the two hatches of memory's states and both together, in the page's status colours."""
     one = '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--bad)" stroke-width="1.5"/>'
     two = '<path d="M0 0L6 6M-1 5L1 7M5 -1L7 1" stroke="var(--accent)" stroke-width="1.2"/>'
     patterns = "".join(
@@ -241,7 +255,7 @@ def hatch_defs() -> str:
 
 
 def legend(made: Cells) -> list[tuple[str, str]]:
-    """(class, words) of the states that memory's picture shows."""
+    """Return (class, words) of the states that memory's picture shows."""
     present = set(states(made)[1].ravel().tolist())
     return [said for code, said in STATES.items() if code in present]
 

@@ -46,8 +46,9 @@ class Conversion:
 
 
 def conversion(source: str, target: Operand) -> Conversion:
-    """How an accumulator's type becomes A's, in A's container: CUDA's intrinsics (cuda_fp16.h, cuda_bf16.h, cuda_fp8.h,
-    cuda_fp6.h, cuda_fp4.h).
+    """Return how an accumulator's type is converted to A's, in A's container, with CUDA's intrinsics.
+
+    cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h, cuda_fp4.h.
     """
     name = target.element.name
     half = ("cuda_fp16.h",) if source == "f16" else ()
@@ -74,7 +75,7 @@ def conversion(source: str, target: Operand) -> Conversion:
 
 
 def _narrow(source: str, target: Operand, half: tuple[str, ...]) -> Conversion:
-    """Pairs to 8-, 6- and 4-bit floats."""
+    """Return the conversion of pairs to 8-, 6- and 4-bit floats."""
     name, padding = target.element.name, target.padding_below
     bits, how = target.element.bits, _NARROW[name]
     kind, pair = {
@@ -108,7 +109,7 @@ def _tf32(source: str, half: tuple[str, ...]) -> Conversion:
 
 
 def _sixteen(source: str, name: str, half: tuple[str, ...]) -> Conversion:
-    """To f16 and bf16, whose functions are named alike."""
+    """Return the conversion to f16 and bf16, whose functions have similar names."""
     header, c_name = {"f16": ("cuda_fp16.h", "half"), "bf16": ("cuda_bf16.h", "bfloat16")}[name]
     made = {
         "f32": f"__float2{c_name}_rn(x)",
@@ -123,8 +124,9 @@ def _sixteen(source: str, name: str, half: tuple[str, ...]) -> Conversion:
 
 
 def code(found: Reuse) -> str:
-    """A function that makes A's registers of every K step from D's: conversions and packing where nothing moves, else
-    shuffles too.
+    """Return a function that makes A's registers of every K step from D's.
+
+    Conversions and packing where nothing moves, else shuffles too.
 
     d is what the mma wrote: an element an entry, for f16 a register of two.
     """
@@ -173,7 +175,7 @@ def _register(found: Reuse, step: int, register: int) -> str:
 
 
 def _element(source: Operand, tile: int, value: int) -> str:
-    """One element of D as an expression of its type."""
+    """Return one element of D as an expression of its type."""
     if source.element.bits >= 32:
         return f"d[{tile}][{value}]"
     register, upper = divmod(value, 2)
@@ -183,7 +185,7 @@ def _element(source: Operand, tile: int, value: int) -> str:
 
 
 def _packed(made: Conversion, elements: list[str], container: int) -> str:
-    """Elements, converted, in one register from bit 0 on."""
+    """Return elements, converted, in one register from bit 0 on."""
     parts = []
     for at in range(0, len(elements), made.values):
         part = f"{made.name}({', '.join(elements[at : at + made.values])})"
@@ -192,8 +194,9 @@ def _packed(made: Conversion, elements: list[str], container: int) -> str:
 
 
 def _packing(found: Reuse, made: Conversion) -> list[str]:
-    """Every lane packs its own elements, the same ones in every lane; a register of the same type that stands ready is
-    taken whole.
+    """Return code in which every lane packs its own elements, the same ones in every lane.
+
+    A ready register of the same type is taken whole.
     """
     source, target = found.source, found.target
     tiles, _, values = found.taken
@@ -217,8 +220,9 @@ def _packing(found: Reuse, made: Conversion) -> list[str]:
 
 
 def _shuffles(found: Reuse, made: Conversion) -> list[str]:
-    """Each element is fetched from the lane that holds it; the lanes that want another entry of D's registers take it
-    in another turn.
+    """Return code that fetches each element from the lane that holds it.
+
+    Lanes that want another entry of D's registers take it in another turn.
     """
     source, target = found.source, found.target
     per = target.values // target.registers
@@ -245,7 +249,7 @@ def _shuffles(found: Reuse, made: Conversion) -> list[str]:
 
 
 def _fetched(source: Operand, tile: IntArray, value: IntArray, name: str, lanes: str) -> list[str]:
-    """Statements that leave in `name` the element each lane wants, entry by entry of D."""
+    """Return statements that leave in `name` the element each lane wants, entry by entry of D."""
     out = []
     entries = sorted(set(zip(tile.tolist(), value.tolist(), strict=True)))
     for number, (t, v) in enumerate(entries):

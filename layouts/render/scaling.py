@@ -16,7 +16,9 @@ PER_REGISTER = 4  # factors that a 32-bit register or column holds
 
 
 def order() -> dict[str, str]:
-    """Row-major float32 factors [rows][factors] → UE8M0 in atoms, padded: {"numpy", "pytorch", "cuda"}."""
+    """Return code from row-major float32 factors [rows][factors] to UE8M0 in atoms, padded: {"numpy", "pytorch",
+    "cuda"}.
+    """
     chunks = ROWS // GROUPS
     return {
         "numpy": (
@@ -65,7 +67,7 @@ def order() -> dict[str, str]:
 
 
 def issue(side: Side, copies: list[Copied], steps: list[Step]) -> str:
-    """What one thread issues for the factors of a tile: the copies, then each MMA with its word and columns."""
+    """Return what one thread issues for the factors of a tile: the copies, then each MMA with its word and columns."""
     text = copy_text(side.mma)
     lines = ["// tmem: the allocation's address. smem: where the factors begin, encoded (bytes >> 4)."]
     for one in copies:
@@ -79,7 +81,8 @@ def issue(side: Side, copies: list[Copied], steps: list[Step]) -> str:
 
 
 def register(blocks: int) -> str:
-    """CUDA C++ for mma.sync: the 32-bit scale-data register of a lane from row-major bytes, and the byte-id of a step.
+    """Return CUDA C++ for mma.sync: a lane's 32-bit scale-data register from row-major bytes, and the byte-id of a
+    step.
 
     blocks: factors a row and instruction, S of scale_vec::SX.
     """
@@ -104,7 +107,7 @@ def register(blocks: int) -> str:
 
 
 def metadata(one: Written) -> dict[str, str]:
-    """Indices of 4 bits, row-major → CUTLASS's order: {"numpy", "cuda"}."""
+    """Return code from row-major indices of 4 bits to CUTLASS's order: {"numpy", "cuda"}."""
     words = Words("word", "index")
     forward = one.atom.forward_formula(("row", "group"), words)
     back = one.atom.inverse_formula(("r", "g"), words)

@@ -34,7 +34,10 @@ class Plane:
 
     @classmethod
     def of(cls, sizes: Sequence[int], axes: Sequence[int] | None = None, at: Sequence[int] = ()) -> Plane:
-        """The last two axes, or those named (down, across); at: the index of each axis that is not drawn, in order."""
+        """Return the plane of the last two axes, or of those named (down, across).
+
+        at: the index of each axis that is not drawn, in order.
+        """
         rank = len(sizes)
         if rank == 1:
             return cls(None, 0, {})
@@ -56,14 +59,14 @@ class Plane:
         return cls(down, across, fixed)
 
     def size(self, sizes: Sequence[int]) -> tuple[int, int]:
-        """Rows and columns of the drawing."""
+        """Return the rows and columns of the drawing."""
         if self.down is None:
             across = min(sizes[0], FOLDED)
             return sizes[0] // across if sizes[0] % across == 0 else -(-sizes[0] // across), across
         return sizes[self.down], sizes[self.across]
 
     def cells(self, coords: Sequence[Longs], sizes: Sequence[int]) -> tuple[Longs, Longs, Mask]:
-        """Row and column of each place, and whether the plane shows it."""
+        """Return the row and column of each place, and whether the plane shows it."""
         if self.down is None:
             cols = self.size(sizes)[1]
             return coords[0] // cols, coords[0] % cols, np.ones(coords[0].shape, dtype=bool)
@@ -117,7 +120,7 @@ class Sheet:
         } | ({} if self.byte is None else {"bank": np.where(self.byte < 0, -1, self.byte // 4 % 32)})
 
     def text(self, row: int, col: int, letter: str = "V") -> str:
-        """What a cell says: T12:V3, `+` where others hold the element, too; an offset in memory."""
+        """Return the text of a cell: T12:V3, `+` where others hold the element, too; or an offset in memory."""
         if self.says:
             return self.says[row][col]
         if self.place is not None:
@@ -129,7 +132,7 @@ class Sheet:
 
 
 def threads_sheet(coords: Sequence[Longs], sizes: Sequence[int], plane: Plane, element_bits: int) -> Sheet:
-    """The sheet of a layout of threads. coords: an int64 array [threads, values] for each axis."""
+    """Return the sheet of a layout of threads. coords: an int64 array [threads, values] for each axis."""
     rows, cols = plane.size(sizes)
     down, across, shown = plane.cells(coords, sizes)
     flat = np.where(shown, down * cols + across, rows * cols).reshape(-1)
@@ -152,7 +155,7 @@ def threads_sheet(coords: Sequence[Longs], sizes: Sequence[int], plane: Plane, e
 
 
 def memory_sheet(offset: Longs, plane: Plane, element_bits: int, memory: str = "shared") -> Sheet:
-    """The sheet of a layout of memory. offset: in elements, an array axis an axis of the tensor."""
+    """Return the sheet of a layout of memory. offset: in elements, an array axis an axis of the tensor."""
     rows, cols = plane.size(offset.shape)
     if plane.down is None:
         flat = np.full(rows * cols, -1, dtype=np.int64)
@@ -178,7 +181,7 @@ class Swatch:
 
 
 def categories(number: Longs) -> tuple[Longs, list[Swatch]]:
-    """Numbers as at most eight categories of neighbours, and the legend that says which."""
+    """Return numbers as at most eight categories of neighbours, and their legend."""
     most = int(number.max(initial=0)) + 1
     step = 1
     while -(-most // step) > MANY:
@@ -202,7 +205,7 @@ class Drawn:
 
 
 def drawn(sheet: Sheet, colour: str, title: str, *, room: float = _ROOM) -> Drawn:
-    """The picture, its columns in so many pixels."""
+    """Draw a sheet, its columns in a number of pixels."""
     panel, legend = _panel(sheet, colour, title, room=room)
     figure = Figure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
     return Drawn(svg(figure, title=title, palette=None, labels_up_to=MOST_DRAWN), legend, panel, panel.rows, panel.cols)
@@ -217,7 +220,7 @@ def _panel(
     room: float = _ROOM,
     at: tuple[float, float] = (_LEFT, TOP),
 ) -> tuple[Panel, list[Swatch]]:
-    """The cells of a sheet at a place of the paper, and what their fills mean."""
+    """Draw the cells of a sheet at a place of the paper; return them with the legend of their fills."""
     cols = min(sheet.cols, WIDEST)
     rows = min(sheet.rows, max(8, MOST_DRAWN // cols))
     number, legend = categories(sheet.colours[colour])
@@ -247,7 +250,7 @@ def _panel(
 def together(
     parts: Sequence[tuple[Sheet, str, str]], title: str, palette: Palette | None = None, letter: str = "V"
 ) -> str:
-    """Several sheets as one picture: (sheet, colour, title) side by side, or below one another where they are wide."""
+    """Draw several sheets as one picture: (sheet, colour, title) side by side, or stacked where they are wide."""
     panels: list[Panel] = []
     x, y, wide = _LEFT, TOP, 0.0
     for sheet, colour, words in parts:

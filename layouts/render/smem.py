@@ -22,8 +22,8 @@ FENCE = f'  asm volatile("{_PROXY}" ::: "memory");  // wgmma reads through the a
 
 
 def xor(mode: Mode, offset: str, past: int = 0) -> str:
-    """The C expression of a swizzled byte offset; `past`: how far the offset's zero lies past a boundary of the
-    pattern.
+    """Return the C expression of a swizzled byte offset; past: the distance of the offset's zero from a pattern
+    boundary.
     """
     if mode.chunks == 1:
         return offset
@@ -33,7 +33,7 @@ def xor(mode: Mode, offset: str, past: int = 0) -> str:
 
 
 def offset(tile: Tile, name: str = "a") -> str:
-    """`{name}_offset(mn, k)`: the byte of an element from the tile's start."""
+    """Return `{name}_offset(mn, k)`: an element's byte offset from the tile's start."""
     if tile.element_bits < 8:
         return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + offset(
             _bytes(tile), name
@@ -58,7 +58,8 @@ def offset(tile: Tile, name: str = "a") -> str:
 
 
 def fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: bool = True) -> str:
-    """`{name}_offset(mn, k)` and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into the tile.
+    """Return `{name}_offset(mn, k)` and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into
+    the tile.
 
     rows: how many of the tile's mn are filled, from `first` on; 0 for all. fenced: whether the function ends as wgmma
     needs it.
@@ -79,8 +80,9 @@ def fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: boo
 
 
 def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | None = None, first: int = 0) -> str:
-    """`{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice; mn a multiple of the atom, k of the instruction's
-    K.
+    """Return `{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice.
+
+    mn: a multiple of the atom; k: a multiple of the instruction's K.
 
     reach: elements of K the instruction reads where that is not 32 bytes. word: fields to use instead of the tile's
     own; its start counts from shared memory's first byte and belongs to the slice at (first, 0).
@@ -112,5 +114,5 @@ def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | Non
 
 
 def _bytes(tile: Tile) -> Tile:
-    """A tile of b1 as the tile of its bytes; any other as it is."""
+    """Return a tile of b1 as the tile of its bytes; any other unchanged."""
     return replace(tile, element_bits=8, k=tile.k // 8) if tile.element_bits < 8 else tile

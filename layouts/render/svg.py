@@ -35,8 +35,9 @@ def svg(
     labels_up_to: int = MOST_LABELS,
     extra: str = "",
 ) -> str:
-    """The figure's SVG text. `palette=None` writes CSS variables (--fill-0 …); `threads` fades all other owners;
-    `extra` is drawn on top.
+    """Return the figure as SVG.
+
+    palette: None writes CSS variables (--fill-0 …); threads: fades all other owners; extra: drawn on top.
     """
     ink, line, muted, shared = (
         ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
@@ -87,7 +88,7 @@ def svg(
 
 
 def hatches() -> list[str]:
-    """The patterns that stand for fills in black and white."""
+    """Return the patterns that replace fills in black and white."""
     out = ["<defs>"]
     for n, (size, path) in enumerate(HATCHES):
         stroke = f'<path d="{path}" fill="none" stroke="#000000" stroke-width="0.5"/>' if path else ""
@@ -99,19 +100,22 @@ def hatches() -> list[str]:
 
 
 def paint(palette: Palette | None, name: str) -> str:
-    """A colour of the palette by its name (ok, bad, accent, wrong), or the page's variable for it."""
+    """Return a colour of the palette by its name (ok, bad, accent, wrong), or the page's variable for it."""
     return str(getattr(palette, name)) if palette else f"var(--{name})"
 
 
 def _fill_of(status: Status, palette: Palette | None, key: str) -> str:
-    """The fill of a status's cells; "" for plain ones. `key` tells the hatches of two pictures on one page apart."""
+    """Return the fill of a status's cells; "" for plain ones.
+
+    `key` tells the hatches of two pictures on one page apart.
+    """
     if status.strokes or (status.filled and palette is BW):
         return f"url(#{status.name}-{key})"
     return paint(palette, "wrong") if status.filled else ""
 
 
 def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[str]:
-    """The patterns that the figure's statuses need."""
+    """Return the patterns that the figure's statuses need."""
     used = {int(n) for panel in figure.panels if panel.status is not None for n in np.unique(panel.status) if n >= 0}
     out = []
     for n in sorted(used):
@@ -132,46 +136,59 @@ def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[s
 
 
 def _statuses(panel: Panel, statuses: IntArray, palette: Palette | None, key: str) -> list[str]:
-    """Cells by what a check says of them: fill or hatch, and its sign where a cell has room and no text of its own."""
-    w, h = panel.cell_width, panel.cell_height
+    """Return cells by what a check says of them: fill or hatch, and its sign where a cell has room and no own text."""
     out = []
     for n, status in enumerate(STATUSES):
         mask: Mask = statuses == n
+        if not mask.any():
+            continue
         fill = _fill_of(status, palette, key)
-        if fill and mask.any():
-            path = "".join(
-                f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
-                for r, c, length in runs(mask)
-            )
-            out.append(f'<path d="{path}" fill="{fill}"/>')
+        if fill:
+            out.append(f'<path d="{_trace_runs(panel, mask)}" fill="{fill}"/>')
         sign, colour = status.mark
-        if sign and mask.any() and min(w, h) >= 9:
-            corner = 4 if panel.texts else min(w, h) / 2
-            where = [
-                (panel.x + (c + 0.5) * w, panel.y + (r + 0.5) * h)
-                for r, c in np.argwhere(mask).tolist()
-                if not (panel.texts and panel.texts[r][c])
-            ]
-            size = min(11.0, h - 2, w - 2)
-            if where and not panel.texts:
-                marks = "".join(f'<tspan x="{_n(x)}" y="{_n(y + size * 0.36)}">{sign}</tspan>' for x, y in where)
-                out.append(
-                    f'<text font-size="{_n(size)}" text-anchor="middle" fill="{paint(palette, colour)}">{marks}</text>'
-                )
+        if sign and min(panel.cell_width, panel.cell_height) >= 9:
+            if not panel.texts:
+                out.append(_draw_signs(panel, mask, sign, paint(palette, colour)))
             elif status.name == "right":
-                edges = "".join(
-                    f"M{_n(panel.x + c * w + 1)} {_n(panel.y + r * h + 1)}h{_n(corner)}l{_n(-corner)} {_n(corner)}z"
-                    for r, c in np.argwhere(mask).tolist()
-                )
-                out.append(f'<path d="{edges}" fill="{paint(palette, colour)}"/>')
+                out.append(f'<path d="{_trace_corners(panel, mask)}" fill="{paint(palette, colour)}"/>')
     return out
+
+
+def _trace_runs(panel: Panel, mask: Mask) -> str:
+    """Return the outline of every run of cells."""
+    w, h = panel.cell_width, panel.cell_height
+    return "".join(
+        f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
+        for r, c, length in runs(mask)
+    )
+
+
+def _draw_signs(panel: Panel, mask: Mask, sign: str, fill: str) -> str:
+    """Return a sign in the middle of every cell."""
+    w, h = panel.cell_width, panel.cell_height
+    size = min(11.0, h - 2, w - 2)
+    marks = "".join(
+        f'<tspan x="{_n(panel.x + (c + 0.5) * w)}" y="{_n(panel.y + (r + 0.5) * h + size * 0.36)}">{sign}</tspan>'
+        for r, c in np.argwhere(mask).tolist()
+    )
+    return f'<text font-size="{_n(size)}" text-anchor="middle" fill="{fill}">{marks}</text>'
+
+
+def _trace_corners(panel: Panel, mask: Mask) -> str:
+    """Return a triangle in the upper left corner of every cell."""
+    w, h = panel.cell_width, panel.cell_height
+    return "".join(
+        f"M{_n(panel.x + c * w + 1)} {_n(panel.y + r * h + 1)}h4l-4 4z" for r, c in np.argwhere(mask).tolist()
+    )
 
 
 def swatches(
     statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None
 ) -> tuple[float, str, str]:
-    """The legend of a picture's statuses as one line of swatches, 17 high: (its width, what it says, its SVG elements);
-    `words` replace a status's own, by its name.
+    """Return the legend of a picture's statuses as one line of swatches, 17 high: (width, what it says, its SVG
+    elements).
+
+    words: replace a status's own, by its name.
     """
     used = [STATUSES[int(n)] for n in np.unique(statuses)]
     key = f"{zlib.crc32(' '.join(s.name for s in used).encode()):08x}l"
@@ -209,7 +226,7 @@ def swatches(
 
 
 def status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
-    """The same as a picture of its own, below a page's figure."""
+    """Return the legend of a picture's statuses as a picture of its own, below a page's figure."""
     x, said, drawn = swatches(statuses, palette, words)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_n(x)} 17" width="{_n(x)}" height="17"'
@@ -229,12 +246,12 @@ def _rect(panel: Panel, fill: str, line: str) -> str:
 
 
 def colour_for(grid: Grid, wanted: str) -> str:
-    """The wanted name where this grid has it, else the first it has (B has no i, a one-register D has no j)."""
+    """Return the wanted name where this grid has it, else its first (B has no i, a one-register D has no j)."""
     return wanted if wanted in grid.colour_names else grid.colour_names[0]
 
 
 def shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
-    """Which cells of a panel are held by one of these threads: bool [rows, cols]; all where None is given."""
+    """Return which cells of a panel one of these threads holds: bool [rows, cols]; all for None."""
     if threads is None or panel.grid is None:
         return np.ones((panel.rows, panel.cols), dtype=np.bool_)
     held: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
@@ -268,14 +285,14 @@ def _cells(
 
 
 def runs(mask: Mask) -> list[tuple[int, int, int]]:
-    """(row, first column, length) of every horizontal run."""
+    """Return (row, first column, length) of every horizontal run."""
     edges = np.diff(np.pad(mask.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
     return [(int(r), int(c), int(e - c)) for (r, c), (_, e) in zip(starts, ends, strict=True)]
 
 
 def _lines(panel: Panel, line: str) -> str:
-    """Cell borders where cells are large enough, and heavy lines between the warps of a warpgroup."""
+    """Return cell borders where cells are large enough, and heavy lines between the warps of a warpgroup."""
     w, h = panel.cell_width, panel.cell_height
     if min(w, h) >= 6:
         steps = [f"M{_n(panel.x)} {_n(panel.y + r * h)}h{_n(panel.width)}" for r in range(panel.rows + 1)]
@@ -322,7 +339,7 @@ def _labels(
 
 
 def _one_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
-    """A text a cell, empty ones left out; nothing where they would be unreadable."""
+    """Return a text per cell, empty ones left out; nothing where they would be unreadable."""
     w, h = panel.cell_width, panel.cell_height
     longest = max(len(text) for row in texts for text in row)
     fitting = min(11.0, (w - 3) / (longest * _ADVANCE))
@@ -339,7 +356,7 @@ def _one_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: s
 
 
 def _two_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
-    """`T31:12` broken at its separator, for narrow cells; nothing where even that would be unreadable."""
+    """Return `T31:12` broken at its separator, for narrow cells; nothing where even that would be unreadable."""
     w, h = panel.cell_width, panel.cell_height
     parts = [[_break(text) for text in row] for row in texts]
     longest = max(len(half) for row in parts for pair in row for half in pair)

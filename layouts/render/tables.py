@@ -21,7 +21,7 @@ def _texts(panel: Panel, label: str, threads: frozenset[int] | None) -> list[lis
 
 
 def plain(panel: Panel, label: str, threads: frozenset[int] | None = None) -> str:
-    """The matrix with row and column numbers, columns aligned."""
+    """Return the matrix with row and column numbers, columns aligned."""
     rows, cols = _window(panel)
     body = _texts(panel, label, threads)
     width = max(3, max(len(text) for row in body for text in row), len(str(cols[-1])))
@@ -38,7 +38,7 @@ def plain(panel: Panel, label: str, threads: frozenset[int] | None = None) -> st
 
 
 def markdown(panel: Panel, label: str, threads: frozenset[int] | None = None) -> str:
-    """The matrix as a Markdown table."""
+    """Return the matrix as a Markdown table."""
     rows, cols = _window(panel)
     body = _texts(panel, label, threads)
     lines = ["| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
@@ -47,7 +47,9 @@ def markdown(panel: Panel, label: str, threads: frozenset[int] | None = None) ->
 
 
 def csv(operand: Operand, panel: Panel | None = None, threads: frozenset[int] | None = None) -> str:
-    """Every thread's every value: thread, value, register, bit, and the element; a panel's window narrows it."""
+    """Return all values of all threads as CSV: thread, value, register, bit, and the element; a panel's window narrows
+    it.
+    """
     lines = [",".join(("thread", "value", "register", "bit", *operand.axes))]
     coords = [array.tolist() for array in operand.coords.values()]
     down, across = (operand.axes.index(axis) for axis in operand.plane)

@@ -17,7 +17,10 @@ COLUMN_BITS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorSheet(Sheet):
-    """down, across: row and column of the first element of each cell, -1 where it holds none."""
+    """A sheet of tensor memory.
+
+    down, across: row and column of the first element of each cell, -1 where it holds none.
+    """
 
     down: Longs | None = None
     across: Longs | None = None
@@ -29,7 +32,9 @@ class TensorSheet(Sheet):
 
 
 def tensor_sheet(made: Linear, element_bits: int, block: int = 0) -> TensorSheet:
-    """The lanes and columns of one block of the cluster. A cell is a 32-bit column; it says its elements."""
+    """Return the lanes and columns of one block of the cluster as a sheet; a cell is a 32-bit column with its
+    elements.
+    """
     names = ("block", "row", "col")
     rows, cols = (made.axis(axis, names).reshape(-1, made.count("row"), made.count("col"))[block] for axis in (0, 1))
     full = triton.held(made)
@@ -57,7 +62,7 @@ def tensor_sheet(made: Linear, element_bits: int, block: int = 0) -> TensorSheet
 
 
 def _said(elements: list[tuple[int, int]]) -> str:
-    """The elements of a cell: 3,8–9, or each by itself."""
+    """Return the elements of a cell as text: 3,8–9, or each by itself."""
     held = [one for one in elements if one[0] >= 0]
     if not held:
         return ""

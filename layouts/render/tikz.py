@@ -54,7 +54,7 @@ _INHERITED = ("fill", "stroke", "stroke-width", "font-size", "font-weight", "tex
 
 
 def tikz(drawing: str, standalone: bool = True) -> str:
-    """The picture as a standalone document, or as a tikzpicture to \\input (needs \\usepackage{tikz},
+    """Return the picture as a standalone document, or as a tikzpicture to \\input (needs \\usepackage{tikz},
     \\usetikzlibrary{patterns}).
 
     LayoutError where the picture takes its colours from a page's style sheet.
@@ -116,7 +116,7 @@ def _walk(
 
 
 def _hatches(root: ElementTree.Element) -> Hatches:
-    """The strokes of every hatch that a status is drawn with: id → (TikZ's pattern, colour) each."""
+    """Return the strokes of every hatch of a status: id → (TikZ's pattern, colour) each."""
     out: Hatches = {}
     for pattern in root.iter(f"{_SPACE}pattern"):
         name = pattern.get("id", "")
@@ -149,7 +149,7 @@ def _painted(
 
 
 def _path(text: str, shift: tuple[float, float]) -> str:
-    """M, L, H, V, Z and their relative forms as TikZ coordinates."""
+    """Convert M, L, H, V, Z and their relative forms to TikZ coordinates."""
     x, y = 0.0, 0.0
     start = (0.0, 0.0)
     parts: list[str] = []
@@ -194,7 +194,7 @@ def _text(x: float, y: float, text: str, style: dict[str, str], colours: dict[st
 
 
 def escape(text: str) -> str:
-    """Text for LaTeX's typewriter font."""
+    """Escape text for LaTeX's typewriter font."""
     return "".join(_ESCAPES.get(letter, letter) for letter in text)
 
 
@@ -203,6 +203,6 @@ def _colour(code: str, colours: dict[str, str]) -> str:
         return code
     if not re.fullmatch(r"#[0-9a-fA-F]{6}", code):
         raise LayoutError(
-            "bad_option", f"'{code}' is no colour outside a page.", "Choose theme light, dark or bw.", "theme"
+            "bad_option", f"'{code}' is not a colour outside a page.", "Choose theme light, dark or bw.", "theme"
         )
     return colours.setdefault(code.lower(), f"c{len(colours)}")

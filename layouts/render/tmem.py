@@ -9,7 +9,10 @@ ATOM_BYTES = ROWS * COLUMNS
 
 
 def statement(found: Access) -> str:
-    """A load or store by one warp, with its wait; a copy or shift by one thread. taddr: lane << 16 | column."""
+    """Return a load or store by one warp, with its wait, or a copy or shift by one thread.
+
+    taddr: lane << 16 | column.
+    """
     if found.verb == "cp":
         return f'asm volatile("{found.ptx} [%0], %1;" :: "r"(taddr), "l"(smem_desc) : "memory");'
     if found.verb == "shift":
@@ -35,8 +38,9 @@ def statement(found: Access) -> str:
 
 
 def scale_order() -> dict[str, str]:
-    """Row-major scale factors [rows][factors] into atoms: {"numpy", "pytorch", "cuda"}. Both sizes are padded to whole
-    atoms: rows to 128, factors to 4.
+    """Return code from row-major scale factors [rows][factors] to atoms: {"numpy", "pytorch", "cuda"}.
+
+    Both sizes are padded to whole atoms: rows to 128, factors to 4.
     """
     lines, chunk = GROUPS, ROWS // GROUPS
     return {

@@ -30,7 +30,7 @@ BETWEEN_OWNERS = "; and "
 
 
 def labels_of(scope: Scope) -> dict[str, str]:
-    """LABEL_TEMPLATES in a scope's words: T13 R1 of a thread, L13 C1 of a lane of tensor memory.
+    """Return LABEL_TEMPLATES in a scope's words: T13 R1 for a thread, L13 C1 for a lane of tensor memory.
 
     >>> from lanescope.ptx.role import TENSOR
     >>> labels_of(TENSOR)["register"]
@@ -44,12 +44,12 @@ def labels_of(scope: Scope) -> dict[str, str]:
 
 
 def owner_of(scope: Scope) -> str:
-    """OWNER in a scope's words."""
+    """Return OWNER in a scope's words."""
     return OWNER.replace("value {name}", f"{scope.value} {{name}}").replace("register {", f"{scope.register} {{")
 
 
 def spoken_of(operand: Operand) -> str:
-    """SPOKEN with the names of an operand's own axes."""
+    """Return SPOKEN with the names of an operand's own axes."""
     down, across = (axis.replace("col", "column") if axis == "col" else axis for axis in operand.plane)
     return SPOKEN.replace("row {", f"{down} {{").replace("column {", f"{across} {{")
 
@@ -59,8 +59,8 @@ ADDRESS = "address"  # the operand whose elements are rows that lanes point at
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A name that cells may be coloured by: `numbers` gives it for every thread, or for every value (`of`
-    says which).
+    """A name that cells may be coloured by: `numbers` gives it for every thread, or for every value (`of` says
+    which).
     """
 
     of: str
@@ -126,7 +126,7 @@ class Grid:
         return tuple(self.categories)
 
     def category(self, name: str) -> IntArray:
-        """The value of one name in every cell: int array [rows, cols]; LayoutError lists the names there are."""
+        """Return the value of one name in every cell: int array [rows, cols]; LayoutError lists the names there are."""
         if name not in self.categories:
             raise LayoutError(
                 "unknown_name",
@@ -138,7 +138,7 @@ class Grid:
         return category.numbers[(self.thread if category.of == "thread" else self.value)[:, :, 0]]
 
     def labels(self, kind: str, rows: slice = slice(None), cols: slice = slice(None)) -> list[list[str]]:
-        """The text of every cell, or of those in some rows and columns, for one of LABELS."""
+        """Return the text of every cell, or of those in some rows and columns, for one of LABELS."""
         if kind not in LABEL_TEMPLATES:
             raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
         template = labels_of(self.operand.scope)[kind]
@@ -160,25 +160,25 @@ class Grid:
         return self.operand.scope.thread
 
     def holder(self, thread: int) -> str:
-        """A thread as people say it: lane 13, or in a warpgroup warp 1, lane 28."""
+        """Return the words for a thread: lane 13, or in a warpgroup warp 1, lane 28."""
         warp, lane = divmod(thread, WARP.threads)
         scope = self.operand.scope
         return f"warp {warp}, lane {lane}" if scope.several else f"{scope.thread} {thread}"
 
     def bits(self, value: int) -> str:
-        """The bits of its register that a value's container takes: [31:16]."""
+        """Return the bits of its register that a value's container takes: [31:16]."""
         _, bit = self.operand.register_of(value)
         return f"[{bit + self.operand.container_bits - 1}:{bit}]"
 
     def spoken_bits(self, value: int) -> str:
-        """The bits of its register that a value itself takes, without its container's padding, as they are read out."""
+        """Return the bits of its register that a value itself takes, without padding, as they are read out."""
         bits = self.operand.element.bits
         _, container = self.operand.register_of(value)
         first = container + self.operand.padding_below
         return f"bits {first} to {first + bits - 1}" if bits > 1 else f"bit {first}"
 
     def spoken(self, row: int, col: int, title: str = "") -> str:
-        """A cell read out: matrix, place, and every owner with its register and bits."""
+        """Return a cell as it is read out: matrix, place, and every owner with its register and bits."""
         name = self.operand.name
         owners = [
             owner_of(self.operand.scope).format(
@@ -195,8 +195,8 @@ class Grid:
         )
 
     def axis_templates(self) -> dict[str, str]:
-        """The formula of each coordinate with the facts of one cell left open, in braces: thread, value and digits by
-        name.
+        """Return the formula of each coordinate with the facts of one cell left open, in braces: thread, value and
+        digits.
         """
         words = self.operand.words
         open_ = {words.thread: "thread", words.value: "value"} | {word: name for name, word, _ in words.digits}
@@ -210,7 +210,7 @@ class Grid:
 
 
 def _each(held: tuple[int, ...]) -> str:
-    """Equal ones once, in their order."""
+    """Return the numbers without repetitions, in their order."""
     return ",".join(map(str, dict.fromkeys(held)))
 
 
@@ -272,7 +272,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Panels and the size of the paper they lie on."""
+    """Panels and the size of the page they lie on."""
 
     width: float
     height: float
@@ -288,9 +288,7 @@ _WIDE, _TALL = 1080.0, 720.0
 
 
 def _shares(space: float, side: int, depth: int, most: float, enough: float) -> tuple[float, float]:
-    """Cell sizes along M or N and along K: equal while that is large enough, else K gives way so that D
-    stays legible.
-    """
+    """Return cell sizes along M or N and along K: equal while large enough, else K shrinks so that D stays legible."""
     equal = min(most, space / (side + depth))
     if equal >= enough:
         return equal, equal
@@ -303,7 +301,7 @@ Span = tuple[int, int] | None  # first and last row or column shown
 
 
 def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
-    """A, B and D (where C is D's map) placed so that a product reads across rows and down columns."""
+    """Return A, B and D (where C has D's map) placed so that a product reads across rows and down columns."""
     n, k = (instruction.sizes[dim] for dim in "nk")
     grids = {name: Grid(op, product) for name, op in instruction.operands.items()}
     m, a_cols = grids["d"].rows, grids["a"].cols
@@ -339,8 +337,9 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
 
 
 def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
-    """The instruction's matrices as they belong together: a product, matrices with their address lanes, or what there
-    is. LayoutError `bad_instruction` for a tcgen05.mma without its instruction descriptor, which says its matrices.
+    """Return the instruction's matrices together: a product, matrices with their address lanes, or what there is.
+
+    LayoutError `bad_instruction` for a tcgen05.mma without its instruction descriptor, which defines its matrices.
     """
     ops = instruction.operands
     if instruction.family.multiplies:
@@ -363,7 +362,7 @@ def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> 
 
 
 def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
-    """Matrices side by side, in as many lines as they need, in one scale."""
+    """Return matrices side by side, in as many lines as they need, in one scale."""
     widest = max(grid.cols for _, grid in grids)
     cell_width = min(46.0, (_WIDE - LEFT) / (widest * min(len(grids), 2)))
     cell_height = min(21.0, max(cell_width, _TALL / max(grid.rows for _, grid in grids)))
@@ -398,7 +397,7 @@ def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
 def operand_figure(
     operand: Operand, product: int = 0, cell: Cell = None, rows: Span = None, cols: Span = None
 ) -> Figure:
-    """One operand alone, or a window of it; LayoutError where the window is not inside."""
+    """Return one operand alone, or a window of it; LayoutError where the window is not inside."""
     grid = Grid(operand, product)
     spans = []
     for name, span, count in (("rows", rows, grid.rows), ("cols", cols, grid.cols)):

@@ -20,7 +20,7 @@ _OF_PRODUCT = {"a": ("m", "k"), "b": ("k", "n"), "d": ("m", "n")}
 
 
 def dims_of(found: Instruction, panel: Panel) -> tuple[str, str]:
-    """Which dimension a panel's rows follow, and which its columns.
+    """Return which dimension a panel's rows follow, and which its columns.
 
     >>> from lanescope.ptx.catalog import find
     >>> found = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -35,7 +35,7 @@ def dims_of(found: Instruction, panel: Panel) -> tuple[str, str]:
 
 
 def extents(found: Instruction, figure: Figure | None = None) -> dict[str, int]:
-    """How many cells each dimension has."""
+    """Return how many cells each dimension has."""
     out: dict[str, int] = {}
     for panel in (figure or figure_of(found)).panels:
         for dim, count in zip(dims_of(found, panel), (panel.rows, panel.cols), strict=True):
@@ -44,15 +44,18 @@ def extents(found: Instruction, figure: Figure | None = None) -> dict[str, int]:
 
 
 def opening(found: Instruction, figure: Figure | None = None) -> dict[str, Range]:
-    """The ranges a page opens on: warp 0's rows of a warpgroup, and no more rows or columns than can be labelled."""
+    """Return the ranges a page opens on: warp 0's rows of a warpgroup, and no more rows or columns than can be
+    labelled.
+    """
     scope = found.family.scope
     most = dict.fromkeys("nksrc", MOST_OPEN) | {"m": 16 if scope.several else min(found.sizes.get("m", 0), MOST_OPEN)}
     return {dim: (0, min(count, most[dim])) for dim, count in extents(found, figure).items()}
 
 
 def read(text: str, found: Instruction, figure: Figure | None = None) -> dict[str, Range]:
-    """The ranges that a text asks for: "" the opening view, "all", or "m:0-16,n:32-64"; a dimension left out is whole.
-    LayoutError where it is none of these.
+    """Parse the requested ranges: "" for the opening view, "all", or "m:0-16,n:32-64"; a missing dimension is whole.
+
+    LayoutError for any other text.
 
     >>> from lanescope.ptx.catalog import find
     >>> read("m:16-32", find("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"))
@@ -64,7 +67,7 @@ def read(text: str, found: Instruction, figure: Figure | None = None) -> dict[st
 
 
 def parts(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
-    """The ranges that a text names of dimensions of so many cells; "" and "all" are all of them.
+    """Parse ranges of dimensions with these numbers of cells; "" and "all" are all of them.
 
     >>> parts("m:16-32", {"m": 64, "n": 8})
     {'m': (16.0, 32.0), 'n': (0, 8)}
@@ -85,7 +88,7 @@ def _ranges(text: str, most: Mapping[str, float]) -> Iterator[tuple[str, Range]]
 
 
 def written(ranges: Mapping[str, Range]) -> str:
-    """Ranges as a text that `read` understands: numbers with at most two decimals.
+    """Return ranges as a text that `read` parses: numbers with at most two decimals.
 
     >>> written({"m": (16.0, 32), "n": (0.25, 9)})
     'm:16-32,n:0.25-9'

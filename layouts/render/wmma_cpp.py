@@ -15,7 +15,7 @@ HEAD = "#include <mma.h>\nusing namespace nvcuda;\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """The lines of a kernel by what they do; `text` is the whole."""
+    """The lines of a kernel by purpose; `text` is the whole."""
 
     name: str
     parameters: str
@@ -37,7 +37,7 @@ class Kernel:
 
 
 def available(instruction: Instruction) -> bool:
-    """Whether nvcuda::wmma has this wmma.mma: every one but the f64 forms that name their rounding."""
+    """Return whether nvcuda::wmma has this wmma.mma: all but the f64 forms that name their rounding."""
     return (
         instruction.family.multiplies
         and instruction.family.feed is Feed.LOADS
@@ -46,7 +46,7 @@ def available(instruction: Instruction) -> bool:
 
 
 def kernel(instruction: Instruction) -> Kernel:
-    """The kernel of a wmma.mma that the C++ API has: compiled, it contains exactly this instruction."""
+    """Return the kernel of a wmma.mma of the C++ API; compiled, it contains exactly this instruction."""
     ops = instruction.operands
     layouts = dict(zip("ab", instruction.syntax.layouts, strict=True))
     strides = {name: wmma.default_stride(ops[name], layout) for name, layout in layouts.items()}
@@ -77,7 +77,7 @@ def kernel(instruction: Instruction) -> Kernel:
 
 
 def qualified(cpp: str) -> str:
-    """A fragment type whose arguments are spelled from the namespace's outside."""
+    """Return a fragment type whose arguments are qualified with the namespace."""
     for word in ("matrix_a", "matrix_b", "accumulator", "row_major", "col_major", "precision::", "experimental::"):
         if f"<{word}" in cpp or f" {word}" in cpp:
             cpp = cpp.replace(f"<{word}", f"<wmma::{word}").replace(f" {word}", f" wmma::{word}")
@@ -85,7 +85,7 @@ def qualified(cpp: str) -> str:
 
 
 def _memory(instruction: Instruction, name: str) -> str:
-    """What load_matrix_sync's pointer points to: packed elements go as void, tf32 as float."""
+    """Return the type that load_matrix_sync's pointer points to: void for packed elements, float for tf32."""
     op = instruction.operands[name]
     if op.element.bits < 8:
         return "void"

@@ -10,7 +10,7 @@ from lanescope.render.svg import hatches
 
 
 def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:
-    """The 64 bits in two rows with their fields; `palette=None` takes the page's colours."""
+    """Draw the 64 bits in two rows with their fields; palette: None takes the page's colours."""
     form, bw = descriptor.format, palette is not None and palette.name == "bw"
     halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if bw else ""
     paper, muted, line, ink = (

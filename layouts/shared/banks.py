@@ -24,7 +24,7 @@ LONGEST = 4096  # characters of a list of addresses
 
 
 def banks_of(address: NDArray[np.int64], size_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last bank of so many bytes at each address: int64 arrays of its shape."""
+    """Return the first and the last bank of the accessed bytes at each address: int64 arrays of its shape."""
     return address // BANK_BYTES % BANKS, (address + size_bytes - 1) // BANK_BYTES % BANKS
 
 
@@ -58,7 +58,7 @@ STORE_PHASE_LANES = {64: 16, 128: 8}
 
 
 def _elements(verb: str, bits: int) -> Access:
-    """ld.shared or st.shared: each lane moves its own bits, in as many 32-bit registers as they fill."""
+    """Return ld.shared or st.shared: each lane moves its own bits, in as many 32-bit registers as they fill."""
     stores, registers = verb == "st", max(1, bits // 32)
     phase_lanes = STORE_PHASE_LANES.get(bits, LANES) if stores else LANES
     vector = f".v{registers}" if registers > 1 else ""
@@ -69,7 +69,7 @@ def _elements(verb: str, bits: int) -> Access:
 
 
 def _matrices(verb: str, count: int) -> Access:
-    """ldmatrix or stmatrix: eight lanes a matrix give a row of 16 bytes each, and share a phase."""
+    """Return ldmatrix or stmatrix: eight lanes of a matrix give a row of 16 bytes each, and share a phase."""
     ptx = f"{verb}matrix.sync.aligned.m8n8.x{count}.shared.b16"
     return Access(
         f"{verb}matrix.x{count}",
@@ -105,12 +105,12 @@ class Phase:
 
     @property
     def ideal(self) -> int:
-        """The wavefronts these words need at the least."""
+        """The fewest wavefronts that deliver these words."""
         return -(-sum(self.words) // BANKS)
 
     @property
     def ways(self) -> int:
-        """How many times the least: 1 is free of conflicts."""
+        """The wavefronts as a multiple of the fewest: 1 is free of conflicts."""
         return -(-self.wavefronts // self.ideal) if self.ideal else 0
 
 
@@ -137,13 +137,13 @@ class Cost(Shown):
 
 
 def access(name: object) -> Access:
-    """An access by name; LayoutError lists them."""
+    """Return an access by name; LayoutError lists them."""
     return ACCESSES[choice(name, "access", ACCESSES, "unknown_access")]
 
 
 def parse(text: str) -> list[int | None]:
-    """Addresses as people write them, with commas or blanks between, - for an inactive lane; LayoutError names the one
-    that is none.
+    """Parse addresses separated by commas or blanks, "-" for an inactive lane; LayoutError quotes one that is not an
+    address.
     """
     if len(text) > LONGEST:
         raise LayoutError(
@@ -164,61 +164,48 @@ def parse(text: str) -> list[int | None]:
 
 
 def check(kind: Access, address: object) -> list[int | None]:
-    """The byte address of every lane that gives one, None where the lane is inactive; LayoutError names a bad one."""
+    """Return the byte address of every lane, None where the lane is inactive; LayoutError names a bad one."""
     if not isinstance(address, list):
-        raise LayoutError(
-            "bad_address",
-            f"address is {shown(address)}.",
-            "A list with a byte address a lane: [0, 16, …]; null for an inactive one.",
-            "address",
-        )
+        hint = "A list with a byte address a lane: [0, 16, …]; null for an inactive one."
+        raise _bad_address(f"address is {shown(address)}.", hint)
     if len(address) not in (kind.lanes, LANES):
-        raise LayoutError(
-            "bad_address",
-            f"{len(address)} addresses for {kind.name}.",
-            f"Give {', or '.join(map(str, dict.fromkeys((LANES, kind.lanes))))}, one a lane.",
-            "address",
-        )
-    given: list[int | None] = []
-    for lane, entry in enumerate(address[: kind.lanes]):
-        read = digits(entry.strip()) if isinstance(entry, str) else None
-        at = read[0] if read else entry if type(entry) is int else None
-        if at is None and entry is not None:
-            raise LayoutError(
-                "bad_address",
-                f"Lane {lane}'s address is '{shown(entry)}'.",
-                "An integer, or null for an inactive lane.",
-                "address",
-            )
-        given.append(at)
-        if at is None and "matrix" in kind.name:
-            raise LayoutError(
-                "bad_address",
-                f"Lane {lane} gives no address.",
-                f"{kind.name} needs lanes 0 to {kind.lanes - 1}.",
-                "address",
-            )
-        if at is not None and at >> ADDRESS_BITS:
-            raise LayoutError(
-                "bad_address",
-                f"Lane {lane}'s address {shown(at)} is not a shared-memory address.",
-                f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
-                "address",
-            )
-        if at is not None and at % kind.bytes:
-            raise LayoutError(
-                "misaligned",
-                f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}.",
-                f"{kind.name} takes {kind.bytes} bytes a lane.",
-                "address",
-            )
+        counts = ", or ".join(map(str, dict.fromkeys((LANES, kind.lanes))))
+        raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one a lane.")
+    given = [_read_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
     if all(at is None for at in given):
-        raise LayoutError("bad_address", "No lane gives an address.", "Give at least one.", "address")
+        raise _bad_address("No lane gives an address.", "Give at least one.")
     return given
 
 
+def _read_lane_address(kind: Access, lane: int, entry: object) -> int | None:
+    """Return the byte address of one lane, a number or its text; None for an inactive lane."""
+    found = digits(entry.strip()) if isinstance(entry, str) else None
+    at = found[0] if found else entry if type(entry) is int else None
+    if at is None:
+        if entry is not None:
+            raise _bad_address(
+                f"Lane {lane}'s address is '{shown(entry)}'.", "An integer, or null for an inactive lane."
+            )
+        if "matrix" in kind.name:
+            raise _bad_address(f"Lane {lane} gives no address.", f"{kind.name} needs lanes 0 to {kind.lanes - 1}.")
+        return None
+    if at >> ADDRESS_BITS:
+        raise _bad_address(
+            f"Lane {lane}'s address {shown(at)} is not a shared-memory address.",
+            f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
+        )
+    if at % kind.bytes:
+        why = f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}."
+        raise _bad_address(why, f"{kind.name} takes {kind.bytes} bytes a lane.", "misaligned")
+    return at
+
+
+def _bad_address(why: str, hint: str, code: str = "bad_address") -> LayoutError:
+    return LayoutError(code, why, hint, "address")
+
+
 def cost(kind: Access, address: object) -> Cost:
-    """The phases and wavefronts of one access; address: a byte address a lane, None for an inactive one.
+    """Return the phases and wavefronts of one access; address: a byte address per lane, None for an inactive one.
 
     >>> cost(access("ld.shared.b32"), [128 * lane for lane in range(32)]).wavefronts
     32
@@ -273,13 +260,13 @@ REACHES = {
 
 
 def cute(xor: Swizzle) -> str:
-    """As CuTe's C++ writes it."""
+    """Return the swizzle as CuTe's C++ writes it."""
     return f"Swizzle<{xor.bits},{xor.base},{xor.shift}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One access and the byte address each lane gives before any swizzle, None for an inactive lane; `text` names it in
+    """One access with each lane's byte address before any swizzle, None for an inactive lane; `text` names it in
     sentences.
     """
 
@@ -289,13 +276,13 @@ class Use:
     reach: str = ""
 
     def address(self, xor: Swizzle) -> list[int | None]:
-        """The byte address of every lane under a swizzle of byte addresses; LayoutError where it would part a lane's
+        """Return the byte address of every lane under a swizzle of byte addresses; LayoutError where it splits a lane's
         bytes.
         """
         if xor.bits and 1 << xor.base < self.access.bytes:
             raise LayoutError(
                 "bad_swizzle",
-                f"{cute(xor)} would part the {self.access.bytes} bytes of a lane of {self.access.name}.",
+                f"{cute(xor)} would split the {self.access.bytes} bytes of a lane of {self.access.name}.",
                 f"The base M is {self.finest} or more here: B,M,S count bits of byte addresses.",
                 "swizzle",
             )
@@ -303,7 +290,7 @@ class Use:
 
     @property
     def finest(self) -> int:
-        """The least base M that leaves a lane's bytes, and a bank's four, together."""
+        """The smallest base M that keeps a lane's bytes, and a bank's four, together."""
         return max(2, self.access.bytes.bit_length() - 1)
 
     def cost(self, xor: Swizzle) -> Cost:
@@ -311,7 +298,7 @@ class Use:
 
 
 def rows(kind: Access, reach: str, pitch_bytes: int) -> Use:
-    """One access to rows that lie `pitch_bytes` apart, lanes placed by a pattern of REACHES."""
+    """Return one access to rows `pitch_bytes` apart, lanes placed by a pattern of REACHES."""
     if reach not in REACHES:
         raise LayoutError("bad_pattern", f"No pattern '{reach[:40]}'.", f"Allowed: {', '.join(REACHES)}.", "pattern")
     if not 0 < pitch_bytes <= 1 << 16:
@@ -319,11 +306,11 @@ def rows(kind: Access, reach: str, pitch_bytes: int) -> Use:
     line, along = REACHES[reach].place(np.arange(kind.lanes), kind.bytes)
     address = line * pitch_bytes + along
     for lane in np.flatnonzero(address % kind.bytes):
-        why = f"Rows {pitch_bytes} bytes apart put lane {lane} at {address[lane]}, no multiple of {kind.bytes}."
+        why = f"Rows {pitch_bytes} bytes apart put lane {lane} at {address[lane]}, not at a multiple of {kind.bytes}."
         raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes a lane.", "row_bytes")
     return Use(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
 
 
 def at(kind: Access, address: object) -> Use:
-    """One access to the byte addresses given, one a lane."""
+    """Return one access to the given byte addresses, one per lane."""
     return Use(kind, tuple(check(kind, address)), f"{kind.name} at the addresses given")

@@ -36,8 +36,9 @@ LINE = 1 << 16  # bytes between the lines of a storage that is only lines
 
 
 def lines(operand: Operand, major: str) -> Storage:
-    """The operand in lines that have no other order: of K where that is contiguous, else of M or N. Of c and d "K"
-    means rows of N.
+    """Return the operand stored in plain lines: of K where that is contiguous, else of M or N.
+
+    For c and d, "K" means rows of N.
     """
     if major not in ("K", "MN"):
         raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
@@ -52,7 +53,7 @@ def lines(operand: Operand, major: str) -> Storage:
 
 
 def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
-    """A storage of the contract that holds the operand; LayoutError where it is too small for it or reaches past shared
+    """Return a storage of the contract that holds the operand; LayoutError where it is too small or exceeds shared
     memory.
 
     Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along
@@ -94,7 +95,7 @@ def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
 
 
 def _unit_bits(spec: dict[str, Any], bits: int) -> int:
-    """Bits of what a storage's coordinates count: elements, or bytes of several."""
+    """Return the bits of the unit of a storage's coordinates: one element, or bytes of several."""
     if bits >= 8:
         return bits
     if spec.get("kind") == "canonical":
@@ -109,7 +110,7 @@ def _unit_bits(spec: dict[str, Any], bits: int) -> int:
 
 
 def _of_bytes(found: Storage, bits: int) -> Storage:
-    """A storage of bytes as one of elements that share them, neighbours along K in one byte."""
+    """Return a storage of bytes as one of the elements in them, neighbours along K in one byte."""
     placed = found.placed
     assert placed is not None
     inner, per = placed.before, 8 // bits
@@ -126,8 +127,8 @@ def _of_bytes(found: Storage, bits: int) -> Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """A granule of a thread's register that begins at `byte` of it and is an element's: the byte address it wants, and
-    the one it gets.
+    """A granule of a thread's register that begins an element, at `byte`: the byte address it needs, and the one it
+    gets.
     """
 
     thread: int
@@ -141,7 +142,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Chain(Shown):
-    """A load (store) of one operand over a storage, done `count` times, every lane giving the best address there is.
+    """A load (store) of one operand over a storage, done `count` times, every lane giving the best possible address.
 
     rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at
     its first, the same with a last axis of 3; uniform: whether all its bytes agree on one address; read, expected: bit
@@ -175,7 +176,7 @@ class Chain(Shown):
 
     @cached_property
     def elements(self) -> NDArray[np.bool_]:
-        """Whether every bit of an element is right: [warp, lane, register, element]."""
+        """Whether all bits of an element are right: [warp, lane, register, element]."""
         good = self.read == self.expected
         size = max(1, self.want.operand.container_bits // 8)
         return np.asarray(good.reshape(*good.shape[:3], -1, size).all(axis=4))
@@ -201,7 +202,7 @@ class Chain(Shown):
         return matrix, row
 
     def of_lanes(self, values: Ints) -> Ints:
-        """[warp, turn, matrix, row, …] → [warp, turn, lane, …], −1 where a lane gives no address."""
+        """Reorder [warp, turn, matrix, row, …] to [warp, turn, lane, …], −1 where a lane gives no address."""
         matrix, row = self.lane_rows
         out = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
         out[:, :, : len(matrix)] = values[:, :, matrix, row]
@@ -214,13 +215,15 @@ class Chain(Shown):
 
     @property
     def lane_places(self) -> Ints:
-        """Over `lines`: (line, byte along it) of each lane's row, [warp, turn, lane, 2]; −1 where it gives none."""
+        """Over `lines`: (line, byte along it) of each lane's row, [warp, turn, lane, 2]; −1 where the lane gives no
+        address.
+        """
         at = self.lane_addresses
         return np.stack([np.where(at < 0, -1, at // LINE), np.where(at < 0, -1, at % LINE)], axis=-1)
 
     @property
     def costs(self) -> list[banks.Cost]:
-        """What each turn of the first warp costs in banks; empty where the best addresses are not right."""
+        """The bank cost of each turn of the first warp; empty where the best addresses are not right."""
         kind = banks.ACCESSES.get(f"{self.load.instruction.syntax.opcode}.x{len(self.lane_rows[0]) // 8}")
         if kind is None or not self.match:
             return []
@@ -228,7 +231,7 @@ class Chain(Shown):
 
     @property
     def first_mismatch(self) -> Mismatch | None:
-        """The first granule that comes from, or goes to, another place; None where none does."""
+        """The first granule that comes from, or goes to, another place; None where all are right."""
         if self.match:
             return None
         warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
@@ -246,7 +249,7 @@ class Chain(Shown):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Rows that lie together in memory but do not begin on 16 bytes."""
+        """Rows that are contiguous in memory but not aligned to 16 bytes."""
         shifted = np.argwhere(self.uniform & (self.first_bytes % ROW_BYTES != 0))
         if not len(shifted):
             return ()
@@ -261,7 +264,7 @@ class Chain(Shown):
 
     @cached_property
     def first_bytes(self) -> Ints:
-        """The byte address at which the element at each row's first byte lies."""
+        """The byte address of the element at each row's first byte."""
         placed = self.where.placed
         assert placed is not None
         return np.asarray(placed.locate(placed.before(*np.moveaxis(self.starts, -1, 0))), np.int64) >> 3
@@ -292,7 +295,7 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
     expected = np.asarray(placed.locate(placed.before(wants.mn, wants.k, wants.shift)), np.int64)
 
     def by_row(array: Ints) -> Ints:
-        """[warp, lane, register, granule] → [warp, turn, row, place in it]."""
+        """Reorder [warp, lane, register, granule] to [warp, turn, row, place in it]."""
         split = array.reshape(warps, 32, turns, gives.registers, granules).swapaxes(1, 2)
         return np.ascontiguousarray(split).reshape(warps, turns, -1)[..., order]
 
@@ -320,8 +323,9 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
 
 
 def _best(starts: Ints) -> Ints:
-    """The legal bit address that most bytes of each row ask for, the lowest of equals: [warp, turn, row, place] →
-    [warp, turn, row].
+    """Return the legal bit address that most bytes of each row need, the lowest of equals.
+
+    [warp, turn, row, place] → [warp, turn, row].
     """
     line = 8 * ROW_BYTES
     best = starts[..., 0].copy()
@@ -338,25 +342,27 @@ def _best(starts: Ints) -> Ints:
 
 
 def candidates(operand: Operand, store: bool = False) -> list[Instruction]:
-    """Every ldmatrix (stmatrix) whose registers fill the operand's, the one with fewest turns first."""
+    """Return every ldmatrix (stmatrix) whose registers fill the operand's, fewest turns first."""
     fits = [i for i in _plain_rows(store) if operand.registers % i.operands["data"].registers == 0]
     return sorted(fits, key=lambda i: (-i.operands["data"].registers, _moves_bytes(i), "trans" in i.modifiers))
 
 
 @lru_cache(maxsize=2)
 def _plain_rows(store: bool) -> tuple[Instruction, ...]:
-    """Every ldmatrix (stmatrix) that moves its bytes as they are."""
+    """Return every ldmatrix (stmatrix) that moves bytes unchanged."""
     rows = (i for i in catalog.instructions() if i.family.memory is Place.ROWS and i.family.stores == store)
     return tuple(i for i in rows if not i.family.unpacks)
 
 
 def _moves_bytes(load: Instruction) -> bool:
-    """Whether it moves bytes, which only newer targets can."""
+    """Return whether an instruction moves bytes, which only newer targets can."""
     return load.operands["data"].container_bits == 8
 
 
 def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[Chain]:
-    """The loads that feed an operand stored so, best first: those that every target has before those of newer ones."""
+    """Return the loads that feed an operand from its storage, best first: those of every target before those of newer
+    ones.
+    """
     wanted(operand)
     out = []
     for load in candidates(operand, store):
@@ -371,7 +377,7 @@ def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[
 
 
 def lane_formula(found: Chain) -> dict[str, str]:
-    """Over `lines`: C expressions of `lane` (and `warp`) for the line and the byte along it of the row a lane gives,
+    """Return, over `lines`, C expressions of `lane` (and `warp`) for the line of a lane's row and the byte along it,
     turn 0.
     """
     places = found.lane_places
@@ -379,7 +385,7 @@ def lane_formula(found: Chain) -> dict[str, str]:
 
 
 def turn_steps(found: Chain) -> list[tuple[int, int]]:
-    """Over `lines`: how far (lines, bytes) each turn lies from the first."""
+    """Return, over `lines`, how far (lines, bytes) each turn is from the first."""
     steps = found.lane_places[0, :, 0] - found.lane_places[0, 0, 0]
     return [(int(line), int(along)) for line, along in steps]
 
@@ -391,7 +397,10 @@ def _needed(values: Ints) -> str:
 
 
 def affine(values: Ints) -> str | None:
-    """[warp, lane] as a sum of bit fields of lane and warp: exact, or None. −1 stands for lanes that give nothing."""
+    """Return [warp, lane] as an exact sum of bit fields of lane and warp, or None.
+
+    −1 stands for lanes without a value.
+    """
     warps, used = values.shape[0], int((values[0] >= 0).sum())
     first = int(values[0, 0])
     lanes = [int(values[0, 1 << bit]) - first for bit in range(used.bit_length() - 1)]
@@ -412,8 +421,8 @@ def affine(values: Ints) -> str | None:
 
 
 def _bit_fields(name: str, weights: list[int], width: int) -> list[str]:
-    """C terms of the bits of a variable `width` bits wide, the first ones with these weights; bits with doubling
-    weights together.
+    """Return C terms for the first bits of a variable `width` bits wide, by their weights; bits with doubling weights
+    together.
     """
     terms = []
     bit = 0

@@ -15,7 +15,7 @@ UNIT_BITS = 16  # what ldmatrix and stmatrix move, .trans too
 
 
 def why_not(operand: Operand, where: Storage | str, store: bool = False) -> str:
-    """Why nothing feeds an operand from a storage (stores it there); where: a storage, or the major of
+    """Explain why no load fills an operand from a storage (or stores it there); where: a storage, or the major of
     `chain.lines`.
     """
     where = chain.lines(operand, where) if isinstance(where, str) else where
@@ -33,7 +33,7 @@ def why_not(operand: Operand, where: Storage | str, store: bool = False) -> str:
 
 
 def _torn(want: Wanted, at: Ints, store: bool) -> str:
-    """Where a register's 16-bit unit is not 16 bits of memory, in their order; empty where all are."""
+    """Say where a register's 16-bit unit is not 16 contiguous bits of memory; "" where all are."""
     per = UNIT_BITS // want.granule_bits
     units = at.reshape(*at.shape[:3], -1, per)
     wrong = np.argwhere(units != units[..., :1] + want.granule_bits * np.arange(per))
@@ -43,7 +43,7 @@ def _torn(want: Wanted, at: Ints, store: bool) -> str:
     first, other = (warp, lane, register, unit * per), (warp, lane, register, unit * per + inside)
     bits = want.operand.container_bits
     if want.element(*first) == want.element(*other):
-        return f"The swizzle tears {want.name(*first)} apart: its base M lies below the element."
+        return f"The swizzle splits {want.name(*first)}: its base M lies below the element."
     kept = {8: "pairs of bytes stay together", 4: "four elements stay together", 1: "sixteen elements stay together"}[
         bits
     ]
@@ -57,8 +57,9 @@ def _torn(want: Wanted, at: Ints, store: bool) -> str:
 
 
 def _apart(want: Wanted, at: Ints, store: bool) -> str:
-    """Units are whole, but no 16 bytes of memory are a row of a matrix: what lanes 0 and 1 (.trans: 0 and 4) would need
-    side by side.
+    """Say which bytes lanes 0 and 1 (.trans: 0 and 4) need side by side.
+
+    Here units are whole, but no 16 bytes of memory are a row of a matrix.
     """
     name = "stmatrix" if store else "ldmatrix"
     per = UNIT_BITS // want.granule_bits
@@ -68,7 +69,7 @@ def _apart(want: Wanted, at: Ints, store: bool) -> str:
         return (
             f"{name} without .trans takes 16 bytes of one row, four 32-bit elements along K: here"
             f" {want.name(0, 0, 0, 0)} and {want.name(0, 1, 0, 0)} lie {_bytes(straight)} apart. .trans moves 16-bit"
-            " units and would tear elements apart."
+            " units and would split elements."
         )
     return (
         "No 16 bytes of memory hold a row of a matrix. Without .trans it is the registers of four lanes, here "
@@ -82,7 +83,7 @@ def _bytes(bits: int) -> str:
 
 
 def _instead(operand: Operand, store: bool) -> str:
-    """What to do: another storage, or other instructions."""
+    """Say what to do: another storage, or other instructions."""
     bits, other = operand.container_bits, "M" if operand.name == "a" else "N"
     if store:
         return "Store rows of N side by side, or columns of M with .trans."

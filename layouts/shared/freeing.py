@@ -1,5 +1,5 @@
 """The swizzle that frees accesses of bank conflicts: every one that can change a bank is tried, the smallest first.
-Where none does, why not.
+Where none frees them, the reason.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from lanescope.shared.swizzle import MODES, Swizzle
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A swizzle of byte addresses, what each use costs under it, whether all are free of conflicts, and why, or why
-    not.
+    """A swizzle of byte addresses, its cost for each use, whether all are free of conflicts, and why (not).
 
     tried: how many swizzles there are to try: every one that can change a bank of these addresses.
     """
@@ -34,7 +33,7 @@ TOP_BANK_BIT = 6  # byte address bits 2 to 6 choose the bank
 
 
 def swizzles(finest: int, highest: int) -> list[Swizzle]:
-    """Every swizzle of byte addresses that can change a bank, smallest first, after none at all.
+    """Return every swizzle of byte addresses that can change a bank, smallest first, after the identity.
 
     Targets are bits `finest` to 6, sources a run of as many bits above them up to `highest`: others change no bank, or
     those that a swizzle of fewer bits changes. Smallest: fewest bits; among equals TMA's modes, then the largest base,
@@ -50,13 +49,14 @@ def swizzles(finest: int, highest: int) -> list[Swizzle]:
 
 
 def _highest(uses: Sequence[Use]) -> int:
-    """The highest address bit in which lanes of one use differ."""
+    """Return the highest address bit in which lanes of one use differ."""
     every = [[at for at in use.given if at is not None] for use in uses]
     return max((at ^ some[0]).bit_length() - 1 for some in every for at in some)
 
 
 def solve(uses: Sequence[Use]) -> Solution:
-    """The smallest Swizzle<B, M, S> under which every use is free of conflicts: all are tried, each judged by `cost`.
+    """Return the smallest Swizzle<B, M, S> under which every use is free of conflicts; all are tried, each judged by
+    `cost`.
 
     Where there is none: the one with the least conflicts, and why it is not enough.
 
@@ -87,7 +87,7 @@ def solve(uses: Sequence[Use]) -> Solution:
 
 
 def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
-    """No swizzle frees all: what each access would need, or why even one alone cannot be freed."""
+    """Explain why no swizzle frees all uses: what each would need, or why one alone cannot be freed."""
     finest = max(use.finest for use in uses)
     head = f"No swizzle avoids all conflicts: all {len(tried)} that can change a bank were tried, and "
     head += (
@@ -125,7 +125,7 @@ def _some(found: set[Swizzle]) -> str:
 
 
 def _stuck(use: Use) -> str:
-    """Which address bits part the lanes that meet in a bank, and what a swizzle can take of them."""
+    """Say which address bits separate the lanes that meet in a bank, and which of them a swizzle can use."""
     differ = 0
     for phase in use.access.phases:
         words = {
@@ -146,7 +146,7 @@ def _stuck(use: Use) -> str:
 
 
 def _spans(bits: list[int]) -> str:
-    """7 8 9 12 → "7 to 9 and 12"."""
+    """Return 7 8 9 12 as "7 to 9 and 12"."""
     runs: list[list[int]] = []
     for bit in bits:
         if runs and runs[-1][-1] == bit - 1:

@@ -35,7 +35,7 @@ class Wanted:
         return min(8, self.operand.container_bits)
 
     def element(self, warp: int, lane: int, register: int, granule: int) -> tuple[int, int]:
-        """(row, column) of the operand's matrix."""
+        """Return (row, column) of the operand's matrix."""
         mn, k = int(self.mn[warp, lane, register, granule]), int(self.k[warp, lane, register, granule])
         return (k, mn) if self.operand.name == "b" else (mn, k)
 
@@ -44,7 +44,9 @@ class Wanted:
 
 
 def wanted(operand: Operand) -> Wanted:
-    """What an operand wants of memory; LayoutError where no 32-bit registers of one matrix hold it."""
+    """Return what an operand's registers need from memory; LayoutError where no 32-bit registers of one matrix hold
+    it.
+    """
     if len(operand.axes) == 3:
         raise LayoutError(
             "no_chain",
@@ -70,14 +72,14 @@ def wanted(operand: Operand) -> Wanted:
 
 
 def packed(operand: Operand, bits: int) -> Operand:
-    """An accumulator after conversion to a narrower type, packed in its order: what stmatrix stores."""
+    """Return an accumulator after conversion to a narrower type, packed in order: what stmatrix stores."""
     element = dtype({16: "f16", 8: "b8"}[bits])
     return replace(operand, element=element, container_bits=bits)
 
 
 def in_memory(operand: Operand, bits: int = 16) -> Operand:
-    """An operand as memory holds it: an accumulator wider than the store's unit is converted to it, all else is as it
-    is.
+    """Return an operand as memory holds it: an accumulator wider than the store's unit is converted, others are
+    unchanged.
     """
     return packed(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
 
@@ -108,7 +110,7 @@ class Given:
 
 
 def given(instruction: Instruction) -> Given:
-    """What a load or store moves; LayoutError for another instruction."""
+    """Return what a load or store moves; LayoutError for another instruction."""
     if instruction.family.memory is not Place.ROWS:
         raise LayoutError(
             "no_chain",

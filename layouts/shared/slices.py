@@ -14,7 +14,7 @@ from lanescope.shared.tiling import Tile
 
 @dataclass(frozen=True, slots=True)
 class KStep:
-    """The slice that begins at k of row 0, so many bytes from the tile's start before the XOR; why it begins there."""
+    """The slice at k of row 0, its offset from the tile's start before the XOR, and why it starts there."""
 
     k: int
     start_offset_bytes: int
@@ -24,8 +24,8 @@ class KStep:
 
 @dataclass(frozen=True, slots=True)
 class MnStep:
-    """The slice that begins at row `mn` of k 0; no offset and no descriptor where no instruction can begin there, as
-    `why` says.
+    """The slice at row `mn` of k 0; without offset and descriptor where no instruction can start there, as `why`
+    says.
     """
 
     mn: int
@@ -35,7 +35,7 @@ class MnStep:
 
 
 def k_steps(tile: Tile) -> list[KStep]:
-    """Every K step that the tile holds whole."""
+    """Return every K step that lies completely in the tile."""
     out = []
     before = 0
     for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
@@ -46,7 +46,7 @@ def k_steps(tile: Tile) -> list[KStep]:
 
 
 def stride_field(tile: Tile) -> str:
-    """The descriptor's field that holds the stride from atom to atom along K, "" where no instruction needs it.
+    """Return the descriptor field with the stride from atom to atom along K, "" where no instruction needs it.
 
     Swizzled K-major layouts: a step never leaves the atom, so only the start moves.
     """
@@ -56,7 +56,7 @@ def stride_field(tile: Tile) -> str:
 
 
 def _why(tile: Tile, k: int, moved: int) -> str:
-    """Why the step at k starts `moved` bytes after the one before."""
+    """Explain why the step at k starts `moved` bytes after the one before."""
     if not k:
         return "the tile's start"
     across = tile.strides[1]
@@ -76,7 +76,7 @@ def _why(tile: Tile, k: int, moved: int) -> str:
 
 
 def mn_steps(tile: Tile, rows: int) -> list[MnStep]:
-    """Every step of `rows` along M or N; `why` is "" where a step begins with an atom."""
+    """Return every step of `rows` along M or N; `why` is "" where a step begins with an atom."""
     return [_mn_step(tile, mn, rows) for mn in range(0, tile.mn, rows)]
 
 
@@ -96,7 +96,7 @@ def _mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
 
 
 def stride_words(tile: Tile) -> dict[str, str]:
-    """What a step of LBO and of SBO leads to for this mode and major; "" for an LBO that a dense instruction never
+    """Say where a step of LBO and of SBO leads for this mode and major; "" for an LBO that a dense instruction never
     reads.
     """
     wide, deep = tile.atom

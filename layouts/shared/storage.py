@@ -34,8 +34,11 @@ MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so tha
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Bit `bit` of element (mn, k) → its place, in bits. before: (mn, k, bit) → bit offset from the base before the
-    XOR, broadcasts; xor: on bits, of the absolute address or of the offset from the base (`by`: address or tile)."""
+    """Map bit `bit` of element (mn, k) to its place, in bits.
+
+    before: (mn, k, bit) → bit offset from the base before the XOR, broadcasts; xor: on bits, of the absolute address or
+    of the offset from the base (`by`: address or tile).
+    """
 
     before: Callable[[Any, Any, Any], Any]
     xor: Swizzle
@@ -43,17 +46,17 @@ class Placement:
     base: int
 
     def locate(self, bits: Any) -> Any:
-        """Bit offset from the base before the XOR → absolute bit address."""
+        """Return the absolute bit address of a bit offset from the base before the XOR."""
         return self.xor(8 * self.base + bits) if self.by == "address" else 8 * self.base + self.xor(bits)
 
     def address(self, mn: Any, k: Any) -> Any:
-        """Absolute byte address of element (mn, k); of the byte that holds it where several share one."""
+        """Return the absolute byte address of element (mn, k), or of the byte that holds it where several share one."""
         return self.locate(self.before(mn, k, 0)) >> 3
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage has no end."""
+    """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage is unbounded."""
 
     address: Any
     text: str
@@ -71,7 +74,7 @@ class Storage:
 
     @property
     def mode(self) -> Mode:
-        """The swizzle mode of the stored data; none where a CuTe layout has another XOR."""
+        """The swizzle mode of the stored data; mode none where a CuTe layout has another XOR."""
         if self.tile:
             return self.tile.mode
         if self.spec.get("kind") != "cute":
@@ -89,11 +92,11 @@ class Storage:
         return _by(self.spec)
 
     def major(self, default: str) -> str:
-        """The contiguous dimension, K or MN; `default` where the storage does not say (a CuTe layout)."""
+        """Return the contiguous dimension, K or MN; `default` where the storage leaves it open (a CuTe layout)."""
         return self.tile.major if self.tile else str(self.spec.get("inner", default))
 
     def number(self, name: str) -> int:
-        """An amount of the storage as it was given; 0 where it was not."""
+        """Return a number of the storage as it was given; 0 where it was left out."""
         return _bytes(self.spec, name, 0)
 
     @property
@@ -103,8 +106,9 @@ class Storage:
 
 
 def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Format = WGMMA) -> Storage:
-    """Read a storage of the contract: canonical, atoms, rows or cute, for what reads descriptors of this format.
-    LayoutError names the field that is wrong, `storage.…`.
+    """Parse a storage of the contract: canonical, atoms, rows or cute, for readers of descriptors of this format.
+
+    LayoutError names the wrong field, `storage.…`.
     """
     try:
         kind = choice(spec.get("kind"), "kind", KEYS, "bad_storage")
@@ -143,7 +147,7 @@ def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: For
 
 
 def _lines(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
-    """Rows with a pitch, or panels: lines of the dimension that is not `inner`, bytes along it."""
+    """Parse rows with a pitch, or panels: lines of the dimension that is not `inner`, bytes along it."""
     inner = choice(spec.get("inner", major), "inner", ("K", "MN"), "bad_storage")
     base, swizzled, by = _bytes(spec, "base", 0), _mode(spec, form), _by(spec)
     if spec["kind"] == "rows":
@@ -189,8 +193,9 @@ def _by(spec: Mapping[str, Any]) -> str:
 
 
 def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
-    """A CuTe layout (mn, k). Its index counts `unit`s, or what its smem_ptr says; then the XOR is on the
-    byte address.
+    """Parse a CuTe layout (mn, k).
+
+    Its index counts `unit`s; with smem_ptr, elements of that width, and the XOR is on bytes.
     """
     text = spec.get("layout", "")
     if not isinstance(text, str):
@@ -198,7 +203,7 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) 
     read = cute.parse(text)
     bits = _unit_bits(spec, read, element_bits)
     if not isinstance(read.shape, tuple) or len(read.shape) != 2:
-        raise LayoutError("bad_cute", f"'{shown(text, 80)}' has not two modes.", "Give (mn, k).", "layout")
+        raise LayoutError("bad_cute", f"'{shown(text, 80)}' does not have two modes.", "Give (mn, k).", "layout")
     modes = [
         list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(read.shape, read.stride, strict=True)
     ]
@@ -214,11 +219,11 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) 
     base = _bytes(spec, "base", 0)
     flat = (
         0 if bits == element_bits else _contiguous(modes, major)
-    )  # the way that counts units, where they are no elements
+    )  # the dimension that counts units, where these are not elements
     if extents[flat] * bits % element_bits:
         raise LayoutError(
             "bad_cute",
-            f"{extents[flat]} units of {bits} bits are no whole elements of {element_bits}.",
+            f"{extents[flat]} units of {bits} bits are not a whole number of {element_bits}-bit elements.",
             "Give the layout in elements.",
             "layout",
         )
@@ -242,7 +247,7 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) 
 
 
 def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int) -> int:
-    """Bits of what the layout's index counts."""
+    """Return the bits of the unit that the layout's index counts."""
     known = {"elements": element_bits, "bytes": 8, "chunks": 128}
     if read.unit_bits is None:
         return known[choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
@@ -250,7 +255,7 @@ def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int
     if read.unit_bits not in (8, 16, 32, 128) and read.unit_bits != element_bits:
         raise LayoutError(
             "bad_cute",
-            f"smem_ptr[{read.unit_bits}b] counts no bytes.",
+            f"smem_ptr[{read.unit_bits}b] does not count whole bytes.",
             "Recast the layout to the element type.",
             "layout",
         )
@@ -265,7 +270,7 @@ def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int
 
 
 def _contiguous(modes: list[list[tuple[int, int]]], major: str) -> int:
-    """Which of (mn, k) runs along memory, where the text leaves a choice as the major says.
+    """Return which of (mn, k) is contiguous in memory; where the text leaves a choice, the major decides.
 
     The first digit of that way has stride 1; where both have (mode none in chunks), the one whose digit has one value.
     """

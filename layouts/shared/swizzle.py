@@ -19,8 +19,10 @@ Number = TypeVar("Number", int, NDArray[np.int64])
 
 
 def xor(x: Any, mask: Any, base: Any, shift: Any, back: Any = 0) -> Any:
-    """x with `mask`'s bits from `base` on XORed by those `shift` above, less `back`; arguments broadcast. Its own
-    inverse where shift keeps read and changed bits apart."""
+    """XOR the bits of `mask` from `base` on with those `shift` above, less `back`; arguments broadcast.
+
+    Its own inverse where shift keeps read and changed bits apart.
+    """
     return x ^ ((((x >> (base + shift)) - back) & mask) << base)
 
 
@@ -44,7 +46,7 @@ class Swizzle:
         return out
 
     def terms(self) -> list[tuple[int, int]]:
-        """The XOR bit by bit: (changed, by which), lowest first.
+        """Return the XOR bit by bit: (changed bit, bit it is XORed with), lowest first.
 
         >>> Swizzle(2, 4, 3).terms()
         [(4, 7), (5, 8)]
@@ -77,26 +79,29 @@ class Mode:
 
     @property
     def pattern_bytes(self) -> int:
-        """The pattern repeats after this many bytes."""
+        """The bytes after which the pattern repeats."""
         return 128 * self.chunks
 
     def atom(self, element_bits: int, major: str) -> tuple[int, int]:
-        """Elements (mn, k) of one atom: 8 rows of the width where K is contiguous, else its transpose, `deep` of K."""
+        """Return the elements (mn, k) of one atom: 8 rows of the width where K is contiguous, else its transpose,
+        `deep` of K.
+        """
         wide = 8 * self.width_bytes // element_bits
         return (8, wide) if major == "K" else (wide, self.deep)
 
     def atom_bytes(self, major: str) -> int:
-        """Bytes of one atom."""
+        """Return the bytes of one atom."""
         return self.width_bytes * (8 if major == "K" else self.deep)
 
     def swizzle(self, unit_bits: int = 8) -> Swizzle:
-        """The XOR on addresses counted in units of `unit_bits` bits (8: bytes, 128: chunks)."""
+        """Return the XOR on addresses counted in units of `unit_bits` bits (8: bytes, 128: chunks)."""
         found = self.xor or Swizzle(self.bits, 4, 3)
         return Swizzle(found.bits, found.base + 4 - unit_bits.bit_length(), found.shift)
 
     def unswizzle(self, address: Any, base_offset: Any = 0) -> Any:
-        """Byte addresses before the XOR that hardware applies, and after it: it never touches the bits it reads.
-        Arguments broadcast.
+        """Return byte addresses before the XOR that hardware applies; arguments broadcast.
+
+        It also turns them back: the XOR never changes the bits it reads.
         """
         own = self.swizzle()
         return xor(address, (1 << own.bits) - 1, own.base, own.shift, base_offset)
@@ -109,7 +114,7 @@ BY_WIDTH = tuple(sorted(MODES, key=lambda mode: mode.chunks))
 
 
 def mode(name: str) -> Mode:
-    """A mode by name; LayoutError lists the four."""
+    """Return a mode by name; LayoutError lists the four."""
     for known in MODES:
         if known.name.lower() == name.lower():
             return known

@@ -29,7 +29,7 @@ MOST_CELLS = 32768
 class TileMap:
     """A tile as a grid of cells. down: the dimension that rows run along; "" for the one that is not contiguous.
 
-    All arrays are int64 [rows, cols]. LayoutError names an option that is none, or a grid of too many cells.
+    All arrays are int64 [rows, cols]. LayoutError names an unknown option, or a grid of too many cells.
     """
 
     tile: Tile
@@ -54,12 +54,12 @@ class TileMap:
 
     @property
     def bits(self) -> int:
-        """Bits of a cell."""
+        """Bits per cell."""
         return 128 if self.unit == "chunk" else self.tile.element_bits
 
     @property
     def span(self) -> int:
-        """Elements of a cell, along the contiguous dimension."""
+        """Elements per cell, along the contiguous dimension."""
         return self.bits // self.tile.element_bits
 
     @property
@@ -110,7 +110,7 @@ class TileMap:
         return out
 
     def memory(self, plain: bool = False) -> Ints:
-        """Where each cell lies, in cells from the tile's start; plain: before the XOR."""
+        """Return where each cell lies, in cells from the tile's start; plain: before the XOR."""
         offset = (
             self.tile.offset_before(self.mn, self.k) if plain else self.tile.address(self.mn, self.k) - self.tile.base
         )
@@ -124,15 +124,16 @@ class TileMap:
         return out
 
     def cell_of(self, mn: int, k: int) -> tuple[int, int]:
-        """(row, col) of the cell that holds an element."""
+        """Return (row, col) of the cell that holds an element."""
         down, across = (mn, k) if self.rows_are_mn else (k, mn)
         return down // self.steps[0], across // self.steps[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """LBO or SBO of a tile: from element (0, 0) to element (mn, k), `bytes` apart before the XOR. read: whether an
-    instruction reads it.
+    """LBO or SBO of a tile: `bytes` from element (0, 0) to element (mn, k) before the XOR.
+
+    read: whether an instruction reads it.
     """
 
     name: Literal["LBO", "SBO"]
@@ -144,7 +145,7 @@ class Stride:
 
 
 def strides(tile: Tile, rows: int) -> list[Stride]:
-    """The strides that lead to another part of this tile; rows: those of one instruction."""
+    """Return the strides that lead to another part of this tile; rows: those of one instruction."""
     words, (lbo, sbo), (lbo_read, sbo_read) = stride_words(tile), tile.lbo_sbo_bytes(), tile.used(rows)
     if tile.major == "K":
         to = {"LBO": (0, tile.per), "SBO": (8, 0)}

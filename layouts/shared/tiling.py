@@ -59,7 +59,7 @@ class Tile(Shown):
         self._fits()
 
     def _is_read(self) -> None:
-        """LayoutError for elements, a major or a mode that no instruction of the format reads."""
+        """Raise LayoutError for elements, a major or a mode that no instruction of the format reads."""
         if self.element_bits not in self.form.element_bits:
             said = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
             hint = f"Allowed: {', '.join(map(str, self.form.element_bits))}{said}."
@@ -89,7 +89,7 @@ class Tile(Shown):
             )
 
     def _fits(self) -> None:
-        """LayoutError for a tile of broken atoms, and for one that no block's memory holds."""
+        """Raise LayoutError for a tile with incomplete atoms, and for one larger than a block's shared memory."""
         for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
             if size < unit or size % unit:
                 raise LayoutError(
@@ -127,7 +127,7 @@ class Tile(Shown):
 
     @property
     def per(self) -> int:
-        """Elements a 16-byte chunk."""
+        """Elements per 16-byte chunk."""
         return 128 // self.element_bits
 
     @property
@@ -152,21 +152,22 @@ class Tile(Shown):
         return self.mn * self.k * self.element_bits // 8
 
     def offset_before(self, mn: Any, k: Any) -> Any:
-        """Byte offset of element (mn, k) from the tile's start before the XOR; arguments broadcast."""
+        """Return the byte offset of element (mn, k) from the tile's start before the XOR; arguments broadcast."""
         (am, ak), (sm, sk) = self.atom, self.strides
         inside_mn, inside_k = mn % am, k % ak
         line, along = (inside_mn, inside_k) if self.major == "K" else (inside_k, inside_mn)
         return mn // am * sm + k // ak * sk + line * self.mode.width_bytes + along * self.element_bits // 8
 
     def address(self, mn: Any, k: Any) -> Any:
-        """Absolute byte address of element (mn, k): the XOR is on address bits, as TMA and wgmma do it, unless
-        `swizzle_by` is tile.
+        """Return the absolute byte address of element (mn, k).
+
+        The XOR is on address bits, as TMA and wgmma do it, unless `swizzle_by` is tile.
         """
         xor, before = self.mode.swizzle(), self.offset_before(mn, k)
         return xor(self.base + before) if self.swizzle_by == "address" else self.base + xor(before)
 
     def offsets(self) -> Offsets:
-        """Byte offset of every element from the tile's start: int64 [mn, k]."""
+        """Return the byte offset of every element from the tile's start: int64 [mn, k]."""
         out: Offsets = (
             self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :])
             - self.base
@@ -174,8 +175,9 @@ class Tile(Shown):
         return out
 
     def lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
-        """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it. reach: elements of K one instruction
-        reads.
+        """Return (LBO, SBO) in bytes; an LBO that nothing reads is 16, as in CUTLASS.
+
+        reach: elements of K one instruction reads.
         """
         along_mn, along_k = self.strides
         if self.mode.chunks == 1:
@@ -185,16 +187,16 @@ class Tile(Shown):
         return along_mn, along_k
 
     def used(self, rows: int) -> tuple[bool, bool]:
-        """Whether an instruction with `rows` rows reads LBO and SBO at all."""
+        """Return whether an instruction with `rows` rows reads LBO, and whether it reads SBO."""
         left = unread(self.mode, View(rows, self.step(), self.element_bits, self.major, self.form))
         return "lbo" not in left, "sbo" not in left
 
     def step(self) -> int:
-        """Elements of K one wgmma takes: 32 bytes."""
+        """Return the elements of K that one wgmma takes: 32 bytes."""
         return K_BYTES * 8 // self.element_bits
 
     def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0, rows: int = 0) -> Descriptor:
-        """The descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there.
+        """Return the descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there.
 
         reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many). rows: those
         of the instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
@@ -213,9 +215,9 @@ class Tile(Shown):
     @property
     def base_offset(self) -> int:
         """128-byte rows from the pattern's boundary to a tile that was swizzled from its own start; 0 where the XOR is
-        on address bits.
+        on addresses.
 
-        LayoutError where no base offset says it: the rows of the pattern are 128 bytes.
+        LayoutError where no base offset expresses it: the rows of the pattern are 128 bytes.
         """
         past = self.base % self.mode.pattern_bytes if self.swizzle_by == "tile" and self.mode.chunks > 1 else 0
         if past % 128:
@@ -229,7 +231,7 @@ class Tile(Shown):
         return past // 128
 
     def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
-        """LayoutError where no instruction (of `rows` rows, 0 for any number) can begin at (mn, k)."""
+        """Raise LayoutError where no instruction (of `rows` rows, 0 for any number) can start at (mn, k)."""
         inside = mn % self.atom[0]
         one_atom = self.major == "MN" and rows and not inside % self.per and inside + rows <= self.atom[0]
         if (inside and not one_atom) or not 0 <= mn < self.mn:
@@ -249,8 +251,10 @@ class Tile(Shown):
             )
 
     def canonical(self) -> str:
-        """What a descriptor of this mode and major describes, (mn, k) in 16-byte chunks, as CUTLASS writes it
-        (mma_sm90_desc.hpp).
+        """Return the layout that a descriptor of this mode and major describes, (mn, k) in 16-byte chunks, as in
+        CUTLASS.
+
+        See mma_sm90_desc.hpp.
         """
         w = self.mode.chunks
         if self.major == "K":
@@ -259,8 +263,9 @@ class Tile(Shown):
         return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),({deep},k)):((1,LBO),({w},SBO))"
 
     def cute(self) -> dict[str, str]:
-        """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits; the swizzle's base counts
-        in that unit.
+        """Return the layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits.
+
+        The swizzle's base counts in that unit.
         """
         return {
             unit: self._cute(bits)
@@ -268,8 +273,9 @@ class Tile(Shown):
         }
 
     def _cute(self, unit_bits: int) -> str:
-        """The layout in units of so many bits. An atom is 8 lines of the swizzle's width: a K-major tile counts M or
-        N across them, K along.
+        """Return the layout in units of so many bits.
+
+        An atom is 8 lines of the swizzle's width: a K-major tile counts M or N across them, K along.
         """
         wide = self.mode.width_bytes * 8 // unit_bits
         lines = 8 if self.major == "K" else self.mode.deep

@@ -17,14 +17,16 @@ from lanescope.shared.tiling import Tile
 
 MOST_BOX = 256  # elements of a box along one dimension
 MOST_RANK = 5
+MOST_STEP = 8  # element stride
 GRAIN = 16  # bytes: inner box, strides, and the place of the innermost coordinate are multiples of it
 MOST_BOX_BYTES = SM_BYTES  # of a whole box, rows without their padding
 ALIGNED = 128  # bytes: the box begins at a multiple of it in shared memory
 WIDTHS = {mode.name: mode.width_bytes for mode in MODES}
+Broken = tuple[str, str]  # code and sentence of a rule that a tensor map breaks
 
 
 def pitch_bytes(inner_bytes: int, swizzle: str) -> int:
-    """From one row of a box to the next: the inner box; with a swizzle its width, also where the inner box is narrower.
+    """Return the bytes from one row of a box to the next: the inner box, or with a swizzle its width if that is larger.
 
     >>> pitch_bytes(64, "none"), pitch_bytes(64, "128B")
     (64, 128)
@@ -40,8 +42,9 @@ def storage(
     base: int | None = None,
     inner: str | None = None,
 ) -> dict[str, Any]:
-    """What a box leaves in shared memory, a storage of the contract; box innermost first, strides (bytes) without the
-    innermost.
+    """Return what a box leaves in shared memory, as a storage of the contract.
+
+    box: innermost first; strides: bytes, without the innermost.
 
     Rows in the order of the box's outer dimensions, one `pitch_bytes` after the other. Where the third dimension goes
     on along the innermost (its stride is the inner box), the box is panels side by side: kind "atoms".
@@ -63,7 +66,7 @@ def storage(
 def panels(
     width: int, lines: int, swizzle: str | None, base: int | None = None, inner: str | None = None
 ) -> dict[str, Any]:
-    """Panels of `lines` rows, `width` bytes wide, one after the other: a storage of kind "atoms"."""
+    """Return panels of `lines` rows, `width` bytes wide, one after the other: a storage of kind "atoms"."""
     pitch = pitch_bytes(width, swizzle or "none")
     return {
         "kind": "atoms",
@@ -88,30 +91,52 @@ def refused(
     swizzle: str | None = "none",
     interleave: int | None = 0,
 ) -> Iterator[tuple[str, str]]:
-    """(code, sentence) of every rule that a tensor map breaks, so that the driver refuses it; None is left open.
+    """Yield (code, sentence) for every rule that a tensor map breaks, so that the driver refuses it.
 
-    dims, box and steps in elements, innermost first; strides in bytes, without the innermost.
+    dims, box and steps in elements, innermost first; strides in bytes, without the innermost. None is left open.
     """
     if len(box) > MOST_RANK:
         yield "tma_rank", f"A tensor map has 1 to {MOST_RANK} dimensions, not {len(box)}."
-    for n, size in enumerate(box):
-        if size is not None and not 1 <= size <= MOST_BOX:
-            yield "tma_box", f"boxDim[{n}] is {size}; it must be 1 to {MOST_BOX}."
+    yield from _check_range(box, MOST_BOX, "tma_box", "boxDim", f"{MOST_BOX}")
     if element_bits and box and box[0] is not None:
         width = box[0] * element_bits // 8
         if not interleave and width % GRAIN:
             yield "tma_inner_box", f"The inner box is {width} bytes wide; it must be a multiple of {GRAIN}."
-        limit = WIDTHS.get(swizzle or "", 0) if swizzle != "none" else 0
-        if limit and width > limit:
-            yield (
-                "tma_inner_over_swizzle",
-                f"The inner box is {width} bytes wide, but a swizzle of {swizzle} takes at most {limit}:"
-                f" boxDim[0] may be {limit * 8 // element_bits}.",
-            )
-        sizes = [size for size in box if size is not None]
-        whole = prod(sizes) * element_bits // 8
-        if len(sizes) == len(box) and whole > MOST_BOX_BYTES:
-            yield "tma_box_bytes", f"The box is {whole:,} bytes; it must be at most {MOST_BOX_BYTES:,}."
+        yield from _check_swizzle_width(width, swizzle, element_bits)
+        yield from _check_box_bytes(box, element_bits)
+    yield from _check_strides(dims, strides)
+    yield from _check_range(dims, 1 << 32, "tma_dim", "globalDim", "2^32")
+    yield from _check_range(steps, MOST_STEP, "tma_element_stride", "elementStrides", f"{MOST_STEP}")
+
+
+def _check_range(values: Sequence[int | None], most: int, code: str, name: str, limit: str) -> Iterator[Broken]:
+    """Yield the values that are not from 1 to a limit."""
+    for n, value in enumerate(values):
+        if value is not None and not 1 <= value <= most:
+            yield code, f"{name}[{n}] is {value}; it must be 1 to {limit}."
+
+
+def _check_swizzle_width(width: int, swizzle: str | None, element_bits: int) -> Iterator[Broken]:
+    """Yield an inner box that is wider than its swizzle."""
+    limit = WIDTHS.get(swizzle or "", 0) if swizzle != "none" else 0
+    if limit and width > limit:
+        yield (
+            "tma_inner_over_swizzle",
+            f"The inner box is {width} bytes wide, but a swizzle of {swizzle} takes at most {limit}:"
+            f" boxDim[0] may be {limit * 8 // element_bits}.",
+        )
+
+
+def _check_box_bytes(box: Sequence[int | None], element_bits: int) -> Iterator[Broken]:
+    """Yield a box that is larger than shared memory, where all its sizes are known."""
+    sizes = [size for size in box if size is not None]
+    whole = prod(sizes) * element_bits // 8
+    if len(sizes) == len(box) and whole > MOST_BOX_BYTES:
+        yield "tma_box_bytes", f"The box is {whole:,} bytes; it must be at most {MOST_BOX_BYTES:,}."
+
+
+def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) -> Iterator[Broken]:
+    """Yield strides that are misaligned or too large; a stride of 0 over one element is not looked at."""
     for n, stride in enumerate(strides):
         outer = dims[n + 1] if n + 1 < len(dims) else None
         if stride is None or (stride == 0 and outer in (0, 1)):
@@ -120,20 +145,14 @@ def refused(
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {GRAIN}."
         if not 0 <= stride < 1 << 40:
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be from 0 to less than 2^40."
-    for n, size in enumerate(dims):
-        if size is not None and not 1 <= size <= 1 << 32:
-            yield "tma_dim", f"globalDim[{n}] is {size}; it must be 1 to 2^32."
-    for n, step in enumerate(steps):
-        if step is not None and not 1 <= step <= 8:
-            yield "tma_element_stride", f"elementStrides[{n}] is {step}; it must be 1 to 8."
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """`count` equal boxes, one after the other in shared memory, as the tile's atoms are laid.
+    """`count` equal boxes, one after the other in shared memory, in the order of the tile's atoms.
 
     inner: the contiguous dimension, "K" or "MN". wide, tall: elements of a box along it and across it (b1: eight a
-    byte, so bytes). note: what a reader has to know beside these numbers, or "".
+    byte, so bytes). note: what a reader must know beside these numbers, or "".
     """
 
     inner: str
@@ -144,7 +163,10 @@ class Boxes:
 
 
 def boxes(tile: Tile) -> Boxes:
-    """The inner box is one atom wide; one box a column of atoms, more where a column is taller than a box may be."""
+    """Return the boxes that write a tile: the inner box is one atom wide, one box per column of atoms.
+
+    A column that is taller than a box may be takes several.
+    """
     inner = 1 if tile.major == "K" else 0
     wide, lines, columns = tile.atom[inner], (tile.mn, tile.k)[1 - inner], tile.atoms[inner]
     notes = []
@@ -158,5 +180,5 @@ def boxes(tile: Tile) -> Boxes:
         tall = 8
     if tile.element_bits < 8:
         wide = wide * tile.element_bits // 8
-        notes.append("TMA has no 1-bit type: the box is one of bytes.")
+        notes.append("TMA has no 1-bit type: the box counts bytes.")
     return Boxes(tile.major, wide, tall, columns * (lines // tall), " ".join(notes))

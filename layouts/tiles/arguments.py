@@ -13,7 +13,7 @@ from lanescope.reading import shown
 
 
 def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
-    """AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
+    """Return AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
     if isinstance(given, CuteLayout):
         read = given
     else:
@@ -21,7 +21,7 @@ def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
     if read.swizzle or read.offset or read.rank not in (2, 3) or isinstance(read.shape, int):
         raise LayoutError(
             "bad_atom_layout",
-            f"atom_layout is '{shown(str(read), 80)}': it has not the three modes M, N and K.",
+            f"atom_layout is '{shown(str(read), 80)}': it does not have the three modes M, N and K.",
             "e.g. (2,2,1) or (2,2,1):(2,1,0).",
             "atom_layout",
         )
@@ -31,36 +31,43 @@ def read_atoms(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
 def read_permutation(
     given: str | tuple[Tiler, ...] | None, own: tuple[int, ...]
 ) -> tuple[tuple[Tiler, Tiler, Tiler], CuteLayout | None]:
-    """(PermutationMNK with the atoms' own size where it is left out, the value layout of older CuTe where that is
-    given: a layout of three modes instead of a Tile says how often the atoms are repeated)."""
+    """Return PermutationMNK, with the atoms' own size where it is left out, and the value layout of older CuTe, None
+    where that is not given: a layout of three modes instead of a Tile says how often the atoms are repeated.
+    """
     read = read_tiler(given, "permutation") if isinstance(given, str) else given
     if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
         m, n, k = (size * mode.size for size, mode in zip(own, read.modes, strict=True))
         return (m, n, k), read
-    if read is None:
-        read = (None, None, None)
+    full = _complete_tilers((None, None, None) if read is None else read)
+    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
+    return (first, second, third), None
+
+
+def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
+    """Return a mode each for M, N and K, None where one is left out; LayoutError for another tiler."""
     if not isinstance(read, tuple) or len(read) > 3 or not read:
         raise LayoutError(
             "bad_permutation",
-            f"permutation is '{shown(algebra.spelled_tiler(read), 80)}': it has not a mode each for M, N and K.",
+            f"permutation is '{shown(algebra.spelled_tiler(read), 80)}': it does not have a mode each for M, N and K.",
             "e.g. Tile<_32,_32,_16>, (32,32,16), or (_,(4,2):(1,8),_).",
             "permutation",
         )
     full = (*read, *[None] * (3 - len(read)))
     if any(isinstance(tiler, CuteLayout) and (tiler.swizzle or tiler.offset) for tiler in full):
         raise LayoutError("bad_permutation", "A permutation has a swizzle.", "Give plain layouts.", "permutation")
-    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
-    return (first, second, third), None
+    return full
 
 
 def least_size(tiler: Tiler) -> int:
-    """The least size that a permutation of one dimension maps onto itself: with the gaps that its complement fills."""
+    """Return the smallest size that a permutation of one dimension maps onto itself, with the gaps that its complement
+    fills.
+    """
     if isinstance(tiler, int):
         return tiler
     if isinstance(tiler, tuple):
         raise LayoutError(
             "bad_permutation",
-            f"'{algebra.spelled_tiler(tiler)}' is no permutation of one dimension.",
+            f"'{algebra.spelled_tiler(tiler)}' is not a permutation of one dimension.",
             "A size or a layout.",
             "permutation",
         )

@@ -29,8 +29,10 @@ DIMS = {"a": "mk", "b": "nk", "c": "mn"}  # rows and columns of CuTe's tensors, 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """One MMA atom. threads: the thread layout (CuTe's ThrID); layouts: operand → thread-value layout; shared: the
-    operands that shared memory holds; registers: operand → registers of a thread.
+    """One MMA atom.
+
+    threads: the thread layout (CuTe's ThrID); layouts: operand → thread-value layout; shared: the operands in shared
+    memory; registers: operand → registers per thread.
     """
 
     instruction: Instruction
@@ -51,19 +53,21 @@ class Atom:
         return names.atom(self.instruction)
 
     def extents(self, operand: str) -> tuple[int, int]:
-        """Rows and columns of an operand as CuTe has it: B is (n, k)."""
+        """Return the rows and columns of an operand as CuTe has it: B is (n, k)."""
         rows, cols = (self.instruction.sizes[dim] for dim in DIMS[operand])
         return rows, cols
 
 
 def atom(text: str, field: str = "atom") -> Atom:
-    """The atom that a PTX text or a CUTLASS name is; LayoutError says why there is none."""
+    """Return the atom of a PTX text or a CUTLASS name; LayoutError says why there is none."""
     return _made(*_named(text, field), field)
 
 
 @lru_cache(maxsize=256)
 def _named(text: str, field: str) -> tuple[Instruction, bool]:
-    """(instruction, whether A comes from registers): A of a wgmma lies in shared memory unless the text says _RS."""
+    """Return (instruction, whether A comes from registers): A of a wgmma lies in shared memory unless the text says
+    _RS.
+    """
     if catalog.opcode_of(text):
         return catalog.named(text, field), False
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
@@ -92,24 +96,8 @@ def _named(text: str, field: str) -> tuple[Instruction, bool]:
 
 @lru_cache(maxsize=256)
 def _made(instruction: Instruction, from_registers: bool, field: str) -> Atom:
+    _check_dense(instruction, field)
     family = instruction.family
-    if not family.multiplies:
-        raise LayoutError("bad_atom", f"'{instruction.ptx}' multiplies no matrices.", HINT, field)
-    if not family.specified:
-        raise LayoutError(
-            "bad_atom",
-            f"'{instruction.ptx}' leaves its fragments to the architecture: no TiledMMA is made of it.",
-            "Use mma.sync, whose fragments PTX states.",
-            field,
-        )
-    if any(op.sparsity for op in instruction.operands.values()):
-        raise LayoutError(
-            "bad_atom",
-            f"'{instruction.ptx}' is sparse: A is stored without the zeros that its metadata names, so its tile has no"
-            " thread-value layout of elements.",
-            "Give the dense instruction of half the K.",
-            field,
-        )
     operands = {name: instruction.operands.get(name) for name in "ab"}
     operands["c"] = instruction.operands.get("c") or instruction.operands["d"]
     by_descriptor = family.by_descriptor and not (from_registers and operands["a"])
@@ -128,9 +116,31 @@ def _made(instruction: Instruction, from_registers: bool, field: str) -> Atom:
     return Atom(instruction, threads, layouts, frozenset(shared), registers, bits)
 
 
+def _check_dense(instruction: Instruction, field: str) -> None:
+    """Reject an instruction that is not a dense product with stated fragments."""
+    if not instruction.family.multiplies:
+        raise LayoutError("bad_atom", f"'{instruction.ptx}' multiplies no matrices.", HINT, field)
+    if not instruction.family.specified:
+        raise LayoutError(
+            "bad_atom",
+            f"'{instruction.ptx}' leaves its fragments to the architecture: it cannot be the atom of a TiledMMA.",
+            "Use mma.sync, whose fragments PTX states.",
+            field,
+        )
+    if any(op.sparsity for op in instruction.operands.values()):
+        raise LayoutError(
+            "bad_atom",
+            f"'{instruction.ptx}' is sparse: A is stored without the zeros that its metadata names, so its tile has no"
+            " thread-value layout of elements.",
+            "Give the dense instruction of half the K.",
+            field,
+        )
+
+
 def _tv(operand: Operand, turned: bool) -> tuple[CuteLayout, CuteLayout]:
-    """(thread-value layout, thread layout) of an operand; of several products in one warp those of the first, whose
-    threads are numbered without the others.
+    """Return (thread-value layout, thread layout) of an operand.
+
+    Of several products in one warp those of the first, whose threads are numbered without the others.
     """
     pattern = operand.pattern
     at = dict(zip(operand.axes, pattern.coords, strict=True))

@@ -48,9 +48,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TmaCopy:
-    """A tile that TMA copies. box: of one instruction of one CTA, innermost first; boxes: instructions of one CTA;
-    inner: the contiguous dimension, "K" (columns) or "MN" (rows). number, cta: [row][col], the instruction and the CTA
-    that bring an element; address: where it lands; expected: where the storage has it.
+    """A tile that TMA copies.
+
+    box: of one instruction of one CTA, innermost first; boxes: instructions of one CTA; inner: the contiguous
+    dimension, "K" (columns) or "MN" (rows). number, cta: [row][col], the instruction and the CTA that bring an element;
+    address: where it is written; expected: where the storage has it.
     """
 
     atom: str
@@ -70,12 +72,12 @@ class TmaCopy:
 
     @property
     def bytes(self) -> int:
-        """Of the whole tile: what the barrier of each CTA waits for."""
+        """Bytes of the whole tile, for which the barrier of each CTA waits."""
         return self.tile[0] * self.tile[1] * self.element_bits // 8
 
     @property
     def bytes_per_cta(self) -> int:
-        """What each CTA brings from global memory."""
+        """Bytes that each CTA loads from global memory."""
         return self.bytes // self.multicast
 
     @property
@@ -84,13 +86,13 @@ class TmaCopy:
 
     @property
     def first(self) -> tuple[int, int] | None:
-        """The first element that lands elsewhere, by rows."""
+        """The first element, by rows, that is written to a wrong place; None where all are right."""
         found = np.argwhere(self.address != self.expected)
         return (int(found[0][0]), int(found[0][1])) if found.size else None
 
 
 def is_tma(text: str) -> bool:
-    """Whether a text names an atom of TMA."""
+    """Return whether a text names an atom of TMA."""
     return bool(_TMA.fullmatch(text.strip()))
 
 
@@ -104,7 +106,7 @@ def _atom(text: str) -> str:
     elif match:
         why = "has no boxes here."
     else:
-        why = "is no atom of TMA."
+        why = "is not a TMA atom."
     raise LayoutError("bad_atom", f"'{shown(name, 80)}' {why}", f"Allowed: {', '.join(ATOMS)}.", "atom")
 
 
@@ -118,8 +120,10 @@ def tma_copy(
     multicast: int = 1,
     layout: CuteLayout | None = None,
 ) -> TmaCopy:
-    """The boxes of a tile (rows, columns) that a storage of (row, column) has; layout: of global memory, for its rules.
-    LayoutError names the field that is wrong; what the driver or CuTe would refuse is in `rules`.
+    """Return the boxes of a tile (rows, columns) for a storage of (row, column); layout: of global memory, for its
+    rules.
+
+    LayoutError names the wrong field; what the driver or CuTe would refuse is in `rules`.
 
     >>> from lanescope.shared.storage import storage
     >>> made = tma_copy("SM90_TMA_LOAD", tile=(128, 128), where=storage(
@@ -196,7 +200,7 @@ def tma_copy(
 
 
 def _run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[Rule]]:
-    """(elements of a line, lines) that lie together from the tile's first element on, and what is broken."""
+    """Return (elements per line, lines) that are contiguous from the tile's first element, and the broken rules."""
     count, length = lines.shape
     rules: list[Rule] = []
     mode = where.mode
@@ -222,23 +226,28 @@ def _run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[Rule]]
 
 
 def _divisor(whole: int, most: int) -> int:
-    """The greatest divisor that is not greater."""
+    """Return the largest divisor up to a limit."""
     return next(n for n in range(max(most, 1), 0, -1) if whole % n == 0)
 
 
 def _shared(box: list[int], ctas: int) -> tuple[list[int], list[Rule]]:
-    """The part of a box that each CTA of a multicast brings, cut along the outermost dimension first."""
+    """Return the part of a box that each CTA of a multicast brings, cut along the outermost dimension first."""
     own, left = list(box), ctas
     for at in (1, 0):
         if left > 1:
             if own[at] % left and left % own[at]:
-                return own, [Rule("tma_multicast", f"{left} CTAs do not divide boxDim[{at}] = {own[at]}, nor it them.")]
+                return own, [
+                    Rule(
+                        "tma_multicast",
+                        f"{left} CTAs do not divide boxDim[{at}] = {own[at]}, and it does not divide them.",
+                    )
+                ]
             own[at], left = -(-own[at] // left), -(-left // own[at])
-    return own, [Rule("tma_multicast", f"The box {box} has no {ctas} parts.")] if left > 1 else []
+    return own, [Rule("tma_multicast", f"The box {box} cannot be divided into {ctas} parts.")] if left > 1 else []
 
 
 def _landed(lines: Longs, wide: int, tall: int, bits: int, where: Storage) -> tuple[Longs, Longs]:
-    """(the byte that TMA writes each element to, where its box begins): [line][along]."""
+    """Return (the byte that TMA writes each element to, the byte where its box begins): [line][along]."""
     assert where.placed is not None
     line, along = np.indices(lines.shape, dtype=np.int64)
     first = lines[line // tall * tall, along // wide * wide] // 8 + where.placed.base
@@ -248,7 +257,7 @@ def _landed(lines: Longs, wide: int, tall: int, bits: int, where: Storage) -> tu
 
 
 def _pieces(shape: tuple[int, ...], whole: tuple[int, int], own: Sequence[int]) -> tuple[Longs, Longs]:
-    """(the instruction, the CTA) that brings each element: [line][along]. Boxes go down the lines first."""
+    """Return (the instruction, the CTA) that brings each element: [line][along]. Boxes go down the lines first."""
     line, along = np.indices(shape, dtype=np.int64)
     down = -(-shape[0] // whole[1])
     number_ = along // whole[0] * down + line // whole[1]
@@ -257,13 +266,15 @@ def _pieces(shape: tuple[int, ...], whole: tuple[int, int], own: Sequence[int]) 
 
 
 def _refused(bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | None, inner: str) -> list[Rule]:
-    """What the driver refuses of the tensor map."""
+    """Return what the driver refuses about the tensor map."""
     dims: list[int] = []
     strides: list[int] = []
     out: list[Rule] = []
     if layout is not None:
         if layout.rank != 2 or isinstance(layout.shape, int):
-            raise LayoutError("bad_layout", f"'{layout}' has not two modes.", "e.g. (4096,4096):(4096,1).", "global")
+            raise LayoutError(
+                "bad_layout", f"'{layout}' does not have two modes.", "e.g. (4096,4096):(4096,1).", "global"
+            )
         modes = layout.modes[::-1] if inner == "K" else layout.modes
         if any(not isinstance(mode.shape, int) for mode in modes):
             raise LayoutError("bad_layout", f"'{layout}' has nested modes.", "e.g. (4096,4096):(4096,1).", "global")

@@ -17,7 +17,7 @@ _TYPES = {8: "UINT8", 16: "FLOAT16", 32: "FLOAT32", 64: "FLOAT64"}
 
 
 def tensor_map(made: TmaCopy, layout: CuteLayout | None) -> str:
-    """The host's call; layout: of global memory, (row, column) → element, else the tile alone."""
+    """Return the host's call; layout: of global memory, (row, column) → element, None for the tile alone."""
     bits = made.element_bits
     turned = made.inner == "K"
     sizes, steps = list(made.tile), [made.tile[1], 1] if turned else [1, made.tile[0]]
@@ -39,7 +39,7 @@ def tensor_map(made: TmaCopy, layout: CuteLayout | None) -> str:
 
 
 def starts(made: TmaCopy) -> list[tuple[int, int, int]]:
-    """(byte in shared memory, innermost and outer coordinate in the tile) of each box that the first CTA brings."""
+    """Return (byte in shared memory, innermost and outer coordinate in the tile) of each box of the first CTA."""
     out = []
     for box in range(made.boxes):
         row, col = np.nonzero((made.number == box) & (made.cta == 0))
@@ -50,7 +50,9 @@ def starts(made: TmaCopy) -> list[tuple[int, int, int]]:
 
 
 def issued(made: TmaCopy) -> str:
-    """What one thread of a CTA issues: x, y are the tile's coordinates in global memory, innermost first."""
+    """Return the code that one thread of a CTA runs: x, y are the tile's coordinates in global memory, innermost
+    first.
+    """
     places = starts(made)
     down, along = made.box
     base = places[0][0]
@@ -93,7 +95,7 @@ def issued(made: TmaCopy) -> str:
 
 
 def python(made: TmaCopy, storage: Mapping[str, object], major: str) -> str:
-    """The same in Lanescope's Python."""
+    """Return the copy in Lanescope's Python."""
     more = f", multicast={made.multicast}" if made.multicast > 1 else ""
     return (
         "from lanescope import tma_copy\nfrom lanescope.shared.storage import storage\n\n"

@@ -13,7 +13,7 @@ from lanescope.tiles.mma import TiledMMA, TileOperand
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """Whether C of one TiledMMA is A of the next in registers.
+    """Whether C of one TiledMMA can serve as A of the next in registers.
 
     elements: of the whole tile; stay: that are already in the thread that needs them; in_warp: in its warp;
     order: [values], the C value that becomes each A value, where it is the same for all threads. k_order: [k], the
@@ -38,8 +38,10 @@ class Chained:
 
 
 def chained(first: TiledMMA, second: TiledMMA) -> Chained:
-    """C of `first` (m, n) as A of `second` (m, k): FlashAttention's P. LayoutError where the tiles differ, and where C
-    is in parts: atoms along K each hold a sum over their own part of K."""
+    """Compare C of `first` (m, n) with A of `second` (m, k), as for FlashAttention's P.
+
+    LayoutError where the tiles differ, and where C is in parts: atoms along K each hold a sum over their own part of K.
+    """
     first.in_registers("first")
     second.in_registers("second")
     if first.atoms[2] > 1:
@@ -82,7 +84,7 @@ def chained(first: TiledMMA, second: TiledMMA) -> Chained:
 
 
 def _k_order(places: NDArray[np.int64], a: TileOperand) -> tuple[int, ...] | None:
-    """For each column of A a column of C that the same threads hold, row by row; None where one finds none.
+    """Return for each column of A a column of C that the same threads hold, row by row; None where there is none.
 
     places: [m, n], the thread of each element of C.
     """

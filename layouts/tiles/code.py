@@ -19,7 +19,7 @@ _OF_BITS = {4: "uint4_t", 8: "uint8_t", 16: "half_t", 32: "float", 64: "double",
 
 
 def atom_name(made: TiledMMA) -> str:
-    """The atom as CUTLASS's code spells it, "" where it has none."""
+    """Return the atom's name in CUTLASS's code, "" where it has none."""
     name = made.atom.cutlass.split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_").replace("SM90::MMA_", "SM90_")
     if made.atom.instruction.family.by_descriptor and "a" not in made.atom.shared:
         name = name.replace("_SS", "_RS")
@@ -27,31 +27,31 @@ def atom_name(made: TiledMMA) -> str:
 
 
 def permuted(made: TiledMMA) -> bool:
-    """Whether the permutation is more than the atoms side by side."""
+    """Return whether the permutation does more than place atoms side by side."""
     own = tuple(size * count for size, count in zip(made.atom.shape, made.atoms, strict=True))
     return made.permutation != own
 
 
 def compact(layout: CuteLayout) -> str:
-    """A layout by its shape alone where its strides are the compact ones."""
+    """Return a layout as text, by its shape alone where its strides are compact."""
     return str(layout).partition(":")[0] if str(layout) == str(algebra.layout(layout.shape)) else str(layout)
 
 
 def _cxx(layout: CuteLayout) -> str:
-    """A layout as a C++ type, without strides where they are the compact ones."""
+    """Return a layout as a C++ type, without strides where they are compact."""
     told = cxx(layout)
     return told.partition(",Stride<")[0] + ">" if str(layout) == str(algebra.layout(layout.shape)) else told
 
 
 def _python(layout: CuteLayout) -> str:
-    """A layout in the DSL, without strides where they are the compact ones."""
+    """Return a layout in the DSL, without strides where they are compact."""
     told = python(layout)
     plain = str(layout) == str(algebra.layout(layout.shape))
     return told.partition(", stride=")[0] + ")" if plain else told
 
 
 def cute_cpp(made: TiledMMA) -> str:
-    """make_tiled_mma in C++ with the fragments of the tile; "" where CUTLASS has no name for the atom."""
+    """Return make_tiled_mma in C++ with the fragments of the tile; "" where CUTLASS has no name for the atom."""
     name = atom_name(made)
     if not name:
         return ""
@@ -80,14 +80,14 @@ def cute_cpp(made: TiledMMA) -> str:
 
 
 def _arguments(made: TiledMMA, name: str) -> str:
-    """The template arguments of a wgmma's name: majors where the type has them, else none."""
+    """Return the template arguments of a wgmma's name: majors where the type has them, else none."""
     if not made.atom.instruction.family.by_descriptor or "_S32" in name:
         return ""
     return "<>" if "_TN" in name else "<GMMA::Major::K,GMMA::Major::K>"
 
 
 def cute_python(made: TiledMMA) -> str:
-    """make_tiled_mma in CuTe's Python DSL; "" where cute.nvgpu has no such operation."""
+    """Return make_tiled_mma in CuTe's Python DSL; "" where cute.nvgpu has no such operation."""
     operation = _operation(made)
     if not operation:
         return ""
@@ -131,7 +131,7 @@ def _operation(made: TiledMMA) -> str:
 
 
 def lanescope_python(made: TiledMMA, atom: str) -> str:
-    """The same maps as NumPy arrays; atom: as it was given."""
+    """Return code for the same maps as NumPy arrays; atom: as it was given."""
     parts = [repr(atom), repr(compact(made.atom_layout))]
     if permuted(made):
         parts.append(f"permutation={algebra.spelled_tiler(made.permutation)!r}")
@@ -145,7 +145,7 @@ def lanescope_python(made: TiledMMA, atom: str) -> str:
 
 
 def copy_cpp(made: TiledCopy, thr: CuteLayout | None, val: CuteLayout | None, operand: str = "") -> str:
-    """make_tiled_copy in C++, or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
+    """Return make_tiled_copy in C++, or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
     element = _OF_BITS.get(made.element_bits, "half_t")
     atom = copy_atom_cpp(made)
     if operand:
@@ -165,7 +165,7 @@ def copy_cpp(made: TiledCopy, thr: CuteLayout | None, val: CuteLayout | None, op
 
 
 def copy_atom_cpp(made: TiledCopy) -> str:
-    """The copy operation as CUTLASS spells it, else its PTX."""
+    """Return the copy operation as CUTLASS spells it, else its PTX."""
     if made.atom.name == "universal":
         return f"UniversalCopy<uint{made.atom.bits}_t>"
     if made.atom.name == "cp.async":

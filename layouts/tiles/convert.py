@@ -31,8 +31,9 @@ LANES, WIDEST_BITS = 32, 128
 
 @dataclass(frozen=True, slots=True)
 class Access(Paid):
-    """All warps' stores or loads of a scratch buffer. values: that one access moves; costs, repeats: each different
-    access of a warp, and how often it occurs.
+    """The stores to or loads from a scratch buffer by all warps.
+
+    values: per access; costs, repeats: each different access of a warp, and how often it occurs.
     """
 
     name: str
@@ -44,8 +45,9 @@ class Access(Paid):
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """The way through a row-major scratch buffer without a swizzle; solution: the smallest swizzle of byte addresses
-    that frees both accesses, None where there is no conflict.
+    """The way through a row-major scratch buffer without a swizzle.
+
+    solution: the smallest swizzle of byte addresses that frees both accesses, None where there is no conflict.
     """
 
     store: Access
@@ -82,15 +84,17 @@ class Conversion(Shown):
 
 
 def converted(source: TritonLayout, target: TritonLayout, costs: bool = True) -> Conversion:
-    """What a conversion moves; without `costs` the trip through shared memory is left out. LayoutError where the two
-    are not layouts of threads over one tensor in one kernel."""
+    """Return what a conversion moves; costs: whether to compute the trip through shared memory.
+
+    LayoutError where the two are not layouts of threads over one tensor in one kernel.
+    """
     for one, field in ((source, "text"), (target, "to")):
         if not one.of_threads:
             memory, op = ("shared", "local") if one.shared else ("tensor", "tmem")
             raise LayoutError(
                 "bad_conversion",
                 f"{one.kind} is a layout of {memory} memory.",
-                f"Give layouts of threads: {op}_load and {op}_store are no conversions.",
+                f"Give layouts of threads: {op}_load and {op}_store are not conversions.",
                 field,
             )
     if source.shape != target.shape:
@@ -114,8 +118,10 @@ def converted(source: TritonLayout, target: TritonLayout, costs: bool = True) ->
 
 
 def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) -> Conversion:
-    """What moves between two maps of `size` elements. have, want: int64 [threads, registers], the number of each
-    place's element; block: threads of one; element_bits: 0 or less than 8 for no trip through shared memory.
+    """Return what moves between two maps of `size` elements.
+
+    have, want: int64 [threads, registers], the number of each place's element; block: threads per block; element_bits:
+    0 or less than 8 for no trip through shared memory.
     """
     found = {}
     threads = np.arange(max(len(have), len(want)))[:, None]
@@ -137,7 +143,10 @@ def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) ->
 
 
 def _held(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> Mask:
-    """Whether the unit that wants an element has it: bool as `want`. units, wanted: of each row."""
+    """Return whether the unit that wants an element has it: bool, shaped as `want`.
+
+    units, wanted: the unit of each row.
+    """
     found = np.zeros(want.shape, dtype=np.bool_)
     unit, element = np.broadcast_to(units, have.shape).reshape(-1), have.reshape(-1)
     for _ in range(4):  # a round finds one unit of each element
@@ -152,7 +161,7 @@ def _held(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> M
 
 
 def _elements(one: TritonLayout) -> Longs:
-    """The number of each place's element, the last axis fastest: int64 [threads, registers]."""
+    """Return the number of each place's element, the last axis fastest: int64 [threads, registers]."""
     out = np.zeros_like(one.coords[0])
     for axis, size in zip(one.coords, one.shape, strict=True):
         out = out * size + axis
@@ -160,7 +169,7 @@ def _elements(one: TritonLayout) -> Longs:
 
 
 def _order(have: Longs, want: Longs) -> tuple[int, ...] | None:
-    """The source's register of each of the target's, where it is the same in every thread."""
+    """Return the source's register of each of the target's, where it is the same in every thread."""
     if len(have) != len(want):
         return None
     order = np.argmax(have[:1, None, :] == want[:1, :, None], axis=2)[0]
@@ -175,8 +184,11 @@ def _trip(have: Longs, want: Longs, size: int, bits: int) -> Trip:
 
 
 def _access(verb: str, elements: Longs, bits: int) -> Access:
-    """The stores or loads of all warps: each thread's elements in the order of memory, as many at once as lie side by
-    side, aligned, in every thread."""
+    """Return the stores or loads of all warps.
+
+    Each thread takes its elements in the order of memory, as many at once as are contiguous and aligned in every
+    thread.
+    """
     step = bits // 8
     rows = [np.unique(row) for row in elements]
     values = 1
@@ -204,7 +216,7 @@ def _access(verb: str, elements: Longs, bits: int) -> Access:
 
 
 def _runs(row: Longs, count: int) -> bool:
-    """Whether sorted elements are aligned runs of `count`."""
+    """Return whether sorted elements are aligned runs of `count`."""
     if row.size % count:
         return False
     grouped = row.reshape(-1, count)

@@ -52,7 +52,7 @@ _OPERATION = re.compile(rf"\s*(?:\w+::)*(?P<name>Copy_Atom|Copy_Traits|{'|'.join
 
 
 def copy_atom(text: str, bits: int | None, element_bits: int) -> CopyAtom:
-    """The atom that a word, a PTX text or a CUTLASS name is; bits: of one access of universal and cp.async."""
+    """Return the atom of a word, a PTX text or a CUTLASS name; bits: of one access of universal and cp.async."""
     word = text.strip()
     if word.lower() in PLAIN or word.startswith("cp.async"):
         return plain_atom(word.lower() if word.lower() in PLAIN else "cp.async", bits, element_bits)
@@ -63,7 +63,7 @@ def copy_atom(text: str, bits: int | None, element_bits: int) -> CopyAtom:
 
 
 def vector_limit(text: str) -> int | None:
-    """The bits that an AutoVectorizingCopy moves at once at most; None of any other atom.
+    """Return the most bits that an AutoVectorizingCopy moves at once; None for any other atom.
 
     >>> vector_limit("AutoVectorizingCopyWithAssumedAlignment<64>"), vector_limit("UniversalCopy<float>")
     (64, None)
@@ -73,7 +73,7 @@ def vector_limit(text: str) -> int | None:
 
 
 def _operation(text: str) -> Copied | None:
-    """A copy operation of CUTLASS alone or in a Copy_Atom, as the reader has it; None for another text."""
+    """Return a copy operation of CUTLASS, alone or in a Copy_Atom, as the reader parses it; None for another text."""
     if not (found := _OPERATION.match(text)):
         return None
     from lanescope.reader import terms, tiled_copy  # the reader's parsers load when a name is read
@@ -85,7 +85,7 @@ def _operation(text: str) -> Copied | None:
 
 
 def _plain_operation(text: str, copied: Copied, bits: int | None, element_bits: int) -> CopyAtom:
-    """universal or cp.async as CUTLASS spells it."""
+    """Return universal or cp.async as CUTLASS spells it."""
     assert copied.atom
     width = bits if bits is not None or vector_limit(text) else copied.bits
     if width is None and "<" in text and not vector_limit(text):
@@ -117,8 +117,8 @@ def _instruction(text: str) -> Instruction:
     if is_tma(text):
         raise LayoutError(
             "bad_atom",
-            f"'{shown(text, 80)}' is issued by one thread: it has boxes, no layouts of threads and values.",
-            "Give a storage and no layouts, or call layouts.tma_copy.",
+            f"'{shown(text, 80)}' is issued by one thread: it takes boxes, not layouts of threads and values.",
+            "Give a storage and no layouts, or call lanescope.tma_copy.",
             "atom",
         )
     names = [name for one in found for name in (one.facts["ptx"], *one.facts["candidates"]) if name]
@@ -129,7 +129,7 @@ def _instruction(text: str) -> Instruction:
 
 @dataclass(frozen=True, eq=False)
 class Side(ByThread):
-    """The source or the destination: rows and cols are int32 [threads, values]; access: values of one access."""
+    """The source or the destination: rows and cols are int32 [threads, values]; access: values per access."""
 
     rows: Ints
     cols: Ints
@@ -137,7 +137,7 @@ class Side(ByThread):
     layout: CuteLayout
 
     def _repr_svg_(self) -> str:
-        """How a notebook shows it."""
+        """Return the picture for a notebook."""
         from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
 
         size = int(self.rows.max()) + 1, int(self.cols.max()) + 1
@@ -160,7 +160,7 @@ class TiledCopy(Shown):
 
     @property
     def tiler(self) -> tuple[int, int]:
-        """Rows and columns of one TiledCopy."""
+        """Rows and columns that one TiledCopy covers."""
         return making.sizes(self.tilers)
 
     @property
@@ -215,7 +215,9 @@ def tiled_copy(
     like: TiledCopy | None = None,
     side: str = "S",
 ) -> TiledCopy:
-    """make_tiled_copy(atom, thr_layout, val_layout); make_tiled_copy_A, _B, _C and _C_atom of a TiledMMA's operand;
+    """Return a TiledCopy, made in one of CuTe's ways.
+
+    make_tiled_copy(atom, thr_layout, val_layout); make_tiled_copy_A, _B, _C and _C_atom of a TiledMMA's operand;
     make_tiled_copy_S and _D (side) of another TiledCopy, `like`; or layout_tv over tiler_mn, as print shows them.
 
     atom: a word, PTX, CUTLASS's name, or a whole TiledCopy by its text: what print(tiled_copy) shows in C++ or Python,
@@ -253,14 +255,23 @@ def tiled_copy(
         tv, tilers = making.of_layouts(thr_layout, val_layout)
     if bits is None and (limit := vector_limit(str(atom))):
         found = plain_atom("universal", widest_access(limit, width, tv.modes[1].size), width)
-    covers, tiler = making.steps(tilers), making.sizes(tilers)
-    tile = covers if tile is None else tile
+    sizes = _read_tile(tile, making.steps(tilers))
+    _fits(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
+    if sizes[0] * sizes[1] > MOST_VALUES:
+        raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
+    _bounded(found, tv, making.sizes(tilers), sizes)
+    return TiledCopy(found, width, tv, tilers, sizes)
+
+
+def _read_tile(given: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int, int]:
+    """Return the tile's rows and columns, multiples of what one TiledCopy covers; that itself where none is given."""
+    tile = covers if given is None else given
     if len(tile) != 2:
         raise LayoutError(
             "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
         )
-    sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile)]
-    for name, size, step in zip(("rows", "columns"), sizes, covers, strict=True):
+    rows, columns = (number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    for name, size, step in zip(("rows", "columns"), (rows, columns), covers, strict=True):
         if size % step:
             raise LayoutError(
                 "bad_tile",
@@ -268,16 +279,14 @@ def tiled_copy(
                 f"Multiples of {step}.",
                 "tile",
             )
-    _fits(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
-    if sizes[0] * sizes[1] > MOST_VALUES:
-        raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
-    _bounded(found, tv, tiler, (sizes[0], sizes[1]))
-    return TiledCopy(found, width, tv, tilers, (sizes[0], sizes[1]))
+    return rows, columns
 
 
 def _bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
-    """LayoutError where the threads of a side have more values than maps are made for: threads that hold copies of
-    each element count, and the lanes of ldmatrix that repeat addresses."""
+    """Raise LayoutError where the threads of a side have more values than maps are made for.
+
+    Threads with copies of each element count, and lanes of ldmatrix that repeat addresses.
+    """
     each = tv.size * max(found.source.size, found.destination.size) // found.reference.size
     tiles = prod(size // step for size, step in zip(tile, tiler, strict=True))
     if each * tiles <= MOST_VALUES:
@@ -295,8 +304,10 @@ def _bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tupl
 
 
 def _fits(found: CopyAtom, width: int, tv: CuteLayout, wider: str) -> None:
-    """LayoutError where the atom needs more threads or values, or other ones than there are; wider: the dimensions in
-    which a TiledMMA gives its operand more values, "" where the layout comes from elsewhere."""
+    """Raise LayoutError where the atom needs more, or other, threads or values than there are.
+
+    wider: the dimensions in which a TiledMMA gives its operand more values, "" where the layout comes from elsewhere.
+    """
     try:
         reference = algebra.upcast(found.reference, width)
         algebra.upcast(found.source, width), algebra.upcast(found.destination, width)

@@ -25,7 +25,7 @@ def tile_svg(
     ids: NDArray[Any] | None = None,
     palette: Palette | None = LIGHT,
 ) -> str:
-    """Which thread and value hold each element of a tile; of copies the first, marked `+`.
+    """Draw which thread and value hold each element of a tile; of copies the first, marked `+`.
 
     rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number; palette: None
     takes the page's colours.

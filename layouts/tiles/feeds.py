@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import product
 
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.triton.linear import Basis, Linear
 
 DIMS = {"a": "mk", "b": "nk", "d": "mn"}
@@ -19,8 +20,9 @@ DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """One distinct map of an operand. shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of
-    thread 0's, in order.
+    """One distinct map of an operand.
+
+    shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of thread 0's values, in order.
     """
 
     family: str
@@ -35,8 +37,10 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """An operand that a layout is. registers: of the layout, in the order of the fragment's values; times: how many
-    fragments of it one warp (of wgmma, one warpgroup) holds; ptx: the instructions.
+    """An operand that a layout already is.
+
+    registers: of the layout, in the order of the fragment's values; times: how many fragments of it one warp (of wgmma,
+    one warpgroup) holds; ptx: the instructions.
     """
 
     fragment: Fragment
@@ -52,66 +56,76 @@ class Fed:
 
 @lru_cache(maxsize=1)
 def fragments() -> Mapping[Fragment, tuple[str, ...]]:
-    """Every distinct map of a dense multiplication's A, B and D that registers hold → its instructions."""
+    """Return every distinct map of a dense multiplication's A, B and D that registers hold → its instructions."""
     out: dict[Fragment, list[str]] = {}
     for one in catalog.instructions():
         family = one.family
         if not (family.multiplies and family.specified) or family.sparsity or family.scale_blocks:
             continue
         for letter in "abd":
-            op = one.operands.get(letter)
-            bases = op.pattern.linear_layout() if op and not op.sparsity else None
-            if op is None or bases is None or len(bases["lane"]) != 5 or len(op.pattern.extents) != 2:
-                continue
-            shape = "".join(f"{dim}{one.sizes[dim]}" for dim in DIMS[letter])
-            lanes, warps = (tuple(tuple(b) for b in bases[name]) for name in ("lane", "warp"))
-            values = tuple(zip(op.rows[0].tolist(), op.cols[0].tolist(), strict=True))
-            rows, cols = op.pattern.extents
-            made = Fragment(
-                family=one.family.name,
-                shape=shape,
-                operand=letter,
-                bits=op.element.bits,
-                lanes=lanes,
-                warps=warps,
-                values=values,
-                size=(rows, cols),
-            )
-            out.setdefault(made, []).append(one.ptx)
+            made = _make_fragment(one, letter)
+            if made is not None:
+                out.setdefault(made, []).append(one.ptx)
     return {made: tuple(found) for made, found in out.items()}
 
 
+def _make_fragment(one: Instruction, letter: str) -> Fragment | None:
+    """Return the map of an operand; None where its lanes are not 32, or registers do not hold it as a matrix."""
+    op = one.operands.get(letter)
+    bases = op.pattern.linear_layout() if op and not op.sparsity else None
+    if op is None or bases is None or len(bases["lane"]) != 5 or len(op.pattern.extents) != 2:
+        return None
+    lanes, warps = (tuple(tuple(b) for b in bases[name]) for name in ("lane", "warp"))
+    rows, cols = op.pattern.extents
+    return Fragment(
+        family=one.family.name,
+        shape="".join(f"{dim}{one.sizes[dim]}" for dim in DIMS[letter]),
+        operand=letter,
+        bits=op.element.bits,
+        lanes=lanes,
+        warps=warps,
+        values=tuple(zip(op.rows[0].tolist(), op.cols[0].tolist(), strict=True)),
+        size=(rows, cols),
+    )
+
+
 def fed(made: Linear, element_bits: int | None = None) -> list[Fed]:
-    """The operands that a layout of two or more axes is, over its last two; those of one element width where it is
-    given. Larger fragments come first.
+    """Return the operands that a layout of two or more axes already is, over its last two; larger fragments come first.
+
+    element_bits: only those of this width.
     """
-    rank = made.rank
-    if rank < 2 or any(any(b[:-2]) for b in made.bases["lane"]):
+    if made.rank < 2 or any(any(b[:-2]) for b in made.bases["lane"]):
         return []
     lanes = tuple(b[-2:] for b in made.bases["lane"])
     warps = tuple(b[-2:] for b in made.bases.get("warp", ()) if not any(b[:-2]))
+    at = _find_registers(made)
+    out = []
+    for one, ptx in fragments().items():
+        if one.lanes != lanes or one.warps != warps[: len(one.warps)] or (element_bits not in (None, one.bits)):
+            continue
+        if all(value in at for value in one.values):
+            out.append(Fed(one, tuple(at[value] for value in one.values), _times(one, at), ptx))
+    return sorted(out, key=lambda it: (it.fragment.family, -len(it.registers), it.fragment.operand, it.fragment.bits))
+
+
+def _find_registers(made: Linear) -> dict[Basis, int]:
+    """Return the first register at each coordinate of the last two axes, where all other coordinates are 0."""
     at: dict[Basis, int] = {}
     registers = made.bases["register"]
     for number in range(1 << len(registers)):
-        where = [0] * rank
+        where = [0] * made.rank
         for bit, basis in enumerate(registers):
             if number >> bit & 1:
                 where = [a ^ b for a, b in zip(where, basis, strict=True)]
         if not any(where[:-2]):
             at.setdefault(tuple(where[-2:]), number)
-    out = []
-    for one, ptx in fragments().items():
-        if one.lanes != lanes or one.warps != warps[: len(one.warps)] or (element_bits not in (None, one.bits)):
-            continue
-        found = [at.get(value) for value in one.values]
-        if None in found:
-            continue
-        out.append(Fed(one, tuple(n for n in found if n is not None), _times(one, at), ptx))
-    return sorted(out, key=lambda it: (it.fragment.family, -len(it.registers), it.fragment.operand, it.fragment.bits))
+    return at
 
 
 def _times(one: Fragment, at: Mapping[Basis, int]) -> int:
-    """How many whole fragments the registers hold: origins, in steps of the fragment's size, with all its values."""
+    """Return how many whole fragments the registers hold: origins, in steps of the fragment's size, with all its
+    values.
+    """
     rows = sorted({row // one.size[0] * one.size[0] for row, _ in at})
     cols = sorted({col // one.size[1] * one.size[1] for _, col in at})
     return sum(all((row + r, col + c) in at for r, c in one.values) for row, col in product(rows, cols))

@@ -1,4 +1,4 @@
-"""What every map of a tile by thread and value can be asked."""
+"""Queries common to all maps of a tile by thread and value."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ class ByThread:
         return int(self.rows.shape[1])
 
     def owner(self, row: int, col: int) -> list[tuple[int, int]]:
-        """Every (thread, value) that has element (row, col)."""
+        """Return every (thread, value) that holds element (row, col)."""
         thread, value = np.nonzero((self.rows == row) & (self.cols == col))
         return list(zip(thread.tolist(), value.tolist(), strict=True))

@@ -30,8 +30,9 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """The first element that does not arrive: `value` of `thread` should be (row, k); `reads` is what it gets, None for
-    bytes that nothing was stored to.
+    """The first element that does not arrive.
+
+    `value` of `thread` should be (row, k); `reads` is what it gets, None for bytes that nothing was stored to.
     """
 
     thread: int
@@ -43,7 +44,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one warp loads for one K iteration: accesses, their wavefronts and the least, elements that are wrong."""
+    """What one warp loads for one K iteration: accesses, their wavefronts and the fewest possible, wrong elements."""
 
     warp: int
     step: int
@@ -56,8 +57,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Feed:
-    """One operand's way: its store (None where a test of the load alone is asked), its load (None where a descriptor
-    reads shared memory), the steps of every warp, and the swizzle that frees store and load.
+    """How one operand reaches the MMA.
+
+    Its store (None where only the load is tested), its load (None where a descriptor reads shared memory), the steps of
+    every warp, and the swizzle that frees store and load.
 
     uncovered: elements of the tile that the store does not write. overlaps: that lie where another one lies. fault: why
     the load is not executed at all, "" where it is.
@@ -107,22 +110,15 @@ def feed(
     layout: Any = None,
     read: Storage | None = None,
 ) -> Feed:
-    """One operand (a or b) of a tile through a storage of (row, k), rows m or n. load: the copy atom that fills the
-    registers; layout: of global memory, for its sectors; read: the storage by which the load's addresses are computed,
-    where that is not the one that the store used. LayoutError names what does not fit.
+    """Return how one operand (a or b) of a tile goes through a storage of (row, k), rows m or n.
+
+    load: the copy atom that fills the registers; layout: of global memory, for its sectors; read: the storage by which
+    the load's addresses are computed, where that is not the one that the store used. LayoutError names what does not
+    fit.
     """
     mma.in_registers("tiled_mma")
     op = mma.operand(operand)
-    if op.name == "c":
-        raise LayoutError("bad_operand", "C is no operand that a main loop loads.", "a or b.", "operand")
-    letter: Literal["a", "b"] = "a" if op.name == "a" else "b"
-    if op.element_bits < 8:
-        raise LayoutError(
-            "bad_atom",
-            f"Operand {op.name} has elements of {op.element_bits} bits.",
-            "Elements of whole bytes: pack narrower ones into bytes first.",
-            "operand",
-        )
+    letter = _read_letter(op)
     size = (op.row_count, op.col_count) if op.name == "a" else (op.col_count, op.row_count)
     if store is not None and store.tile != size:
         raise LayoutError(
@@ -131,22 +127,8 @@ def feed(
             "Give the operand's size: rows × k.",
             "tile",
         )
-    for name, have, want in (("mn", where.mn, size[0]), ("k", where.k, size[1])):
-        if have is not None and have < want:
-            raise LayoutError(
-                "bad_storage",
-                f"The storage has {name} = {have}; the tile needs {want}.",
-                "Give a larger one.",
-                f"storage.{name}",
-            )
-    stored, sectors, uncovered = None, None, 0
-    if store is not None:
-        stored = memory.shared_side(store, where, "destination")
-        written = np.zeros(size, dtype=np.bool_)
-        written[store.destination.rows, store.destination.cols] = True
-        uncovered = int(written.size - np.count_nonzero(written))
-        if layout is not None:
-            sectors = memory.global_side(store, layout, "source")
+    memory.check_covers(where, size)
+    stored, sectors, uncovered = _describe_store(store, where, layout, size)
     rows, cols = np.indices(size, dtype=np.int64)
     address = np.asarray(where.address(rows, cols), dtype=np.int64).reshape(-1)
     overlaps = int(address.size - np.unique(address).size)
@@ -186,8 +168,38 @@ def feed(
     )
 
 
+def _read_letter(op: TileOperand) -> Literal["a", "b"]:
+    """Return the letter of an operand that a main loop loads; LayoutError for C and for packed elements."""
+    if op.name == "c":
+        raise LayoutError("bad_operand", "A main loop does not load C.", "a or b.", "operand")
+    if op.element_bits < 8:
+        raise LayoutError(
+            "bad_atom",
+            f"Operand {op.name} has elements of {op.element_bits} bits.",
+            "Elements of whole bytes: pack narrower ones into bytes first.",
+            "operand",
+        )
+    return "a" if op.name == "a" else "b"
+
+
+def _describe_store(
+    store: TiledCopy | None, where: Storage, layout: Any, size: tuple[int, int]
+) -> tuple[SharedSide | None, Sectors | None, int]:
+    """Return the store's shared side, its sectors of global memory, and how many elements it leaves out."""
+    if store is None:
+        return None, None, 0
+    written = np.zeros(size, dtype=np.bool_)
+    written[store.destination.rows, store.destination.cols] = True
+    uncovered = int(written.size - np.count_nonzero(written))
+    stored = memory.shared_side(store, where, "destination")
+    sectors = None if layout is None else memory.global_side(store, layout, "source")
+    return stored, sectors, uncovered
+
+
 def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storage) -> Solution | None:
-    """The smallest swizzle that frees store and load together; None where both are free or the storage has one."""
+    """Return the smallest swizzle that frees store and load together; None where both are free or the storage has
+    one.
+    """
     uses = []
     for side in sides:
         if side is None:
@@ -207,7 +219,7 @@ def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storag
 
 
 def _run(side: SharedSide, count: int, each: int) -> bool:
-    """Whether `count` values of every thread lie in one access of `each` bytes."""
+    """Return whether `count` values of every thread lie in one access of `each` bytes."""
     grouped = side.address.reshape(side.address.shape[0], -1, count)
     return bool((grouped[:, :, -1] - grouped[:, :, 0] < each).all() and count > 1)
 
@@ -215,7 +227,7 @@ def _run(side: SharedSide, count: int, each: int) -> bool:
 def _loaded(
     op: TileOperand, loads: TiledCopy, where: Storage, address: Longs, size: tuple[int, int]
 ) -> tuple[tuple[Step, ...], str, Longs, str]:
-    """(the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
+    """Return (the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
     atom, side = loads.atom, loads.source
     width, whole = op.element_bits // 8, atom.bits // 8
     at = np.asarray(where.address(side.rows.astype(np.int64), side.cols.astype(np.int64)), dtype=np.int64)
@@ -224,7 +236,7 @@ def _loaded(
     if misplaced.any():
         thread, access = (int(n) for n in np.argwhere(misplaced)[0])
         fault = (
-            f"Thread {thread} reads {whole} bytes at byte {int(first[thread, access])}, which is no multiple of"
+            f"Thread {thread} reads {whole} bytes at byte {int(first[thread, access])}, which is not a multiple of"
             f" {whole}: the access faults."
         )
     fetched = (first[:, :, None] + width * np.arange(side.access)).reshape(at.shape)
@@ -265,7 +277,7 @@ def _loaded(
 
 
 def _received(loads: TiledCopy, found: Longs) -> Longs:
-    """[thread][value] of the destination: the element that arrives, from what every source value reads."""
+    """Return [thread][value] of the destination: the element that arrives, from what every source value reads."""
     bits = loads.element_bits
     source, destination = (algebra.upcast(one, bits) for one in (loads.atom.source, loads.atom.destination))
     lanes, held = source.modes[0].size, destination.modes[0].size
@@ -282,7 +294,7 @@ def _received(loads: TiledCopy, found: Longs) -> Longs:
 
 
 def _k_steps(op: TileOperand) -> Longs:
-    """[k]: the K iteration that needs it."""
+    """Return [k]: the K iteration that needs it."""
     step = op.modes[0] * op.modes[1]
     k = op.cols if op.name == "a" else op.rows
     out = np.zeros(int(k.max()) + 1, dtype=np.int64)

@@ -1,5 +1,5 @@
 """What a TiledCopy is made of: its thread-value layout and the tiler that this layout is over, as make_tiled_copy and
-its kin find them (include/cute/atom/copy_atom.hpp, CUTLASS 4.7).
+related functions find them (include/cute/atom/copy_atom.hpp, CUTLASS 4.7).
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ OPERANDS = ("a", "b", "c", "c_atom")  # make_tiled_copy_A, _B, _C and _C_atom
 
 
 def of_layouts(threads: str | CuteLayout | None, values: str | CuteLayout | None) -> Made:
-    """make_tiled_copy(atom, thr_layout, val_layout): values raked inside threads."""
+    """Return the map of make_tiled_copy(atom, thr_layout, val_layout): values raked inside threads."""
     return _raked(_coordinates(threads, "thr_layout"), _coordinates(values or "(1,1)", "val_layout"))
 
 
 def of_map(given: str | CuteLayout, tiler: object) -> Made:
-    """make_tiled_copy_impl(atom, layout_tv, tiler), the DSL's make_tiled_copy; what print(tiled_copy) shows."""
+    """Return the map of make_tiled_copy_impl(atom, layout_tv, tiler), the DSL's make_tiled_copy, as print(tiled_copy)
+    shows it.
+    """
     read = given if isinstance(given, CuteLayout) else read_layout(given, "layout_tv")
     if read.rank != 2 or isinstance(read.shape, int) or read.swizzle or read.offset:
         raise LayoutError(
             "bad_layout",
-            f"layout_tv is '{shown(str(read), 80)}': it has not two modes, (thread, value).",
+            f"layout_tv is '{shown(str(read), 80)}': it does not have two modes, (thread, value).",
             "e.g. ((8,16),8):((128,1),16).",
             "layout_tv",
         )
@@ -59,7 +61,9 @@ def of_map(given: str | CuteLayout, tiler: object) -> Made:
 
 
 def of_operand(made: TiledMMA, operand: str, values: int) -> Made:
-    """make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom, which has only the values of one copy atom."""
+    """Return the map of make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom, which has only the values of one copy
+    atom.
+    """
     made.in_registers("tiled_mma")
     found = made.operand(operand.removesuffix("_atom"))
     if found.shared:
@@ -93,7 +97,9 @@ def of_operand(made: TiledMMA, operand: str, values: int) -> Made:
 
 
 def _of_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Made:
-    """The first `values` values of each thread, over the rows and columns that they reach (make_tiled_copy_C_atom)."""
+    """Return the first `values` values of each thread, over the rows and columns they reach
+    (make_tiled_copy_C_atom).
+    """
     if values > tv.modes[1].size:
         raise LayoutError(
             "bad_atom",
@@ -113,31 +119,33 @@ def _of_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Made:
 
 
 def sizes(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
-    """Rows and columns that a tiler takes."""
+    """Return the rows and columns that a tiler takes."""
     rows, cols = (one if isinstance(one, int) else one.size for one in tilers)
     return rows, cols
 
 
 def steps(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
-    """Rows and columns that a tiler and the gaps between what it takes cover: what a tile is a multiple of."""
+    """Return the rows and columns that a tiler covers with its gaps: a tile is a multiple of them."""
     rows, cols = (least_size(one) for one in tilers)
     return rows, cols
 
 
 def _coordinates(given: str | CuteLayout | None, field: str) -> CuteLayout:
-    """A layout of two modes, coordinates → numbers."""
+    """Parse a layout of two modes, coordinates → numbers."""
     if given is None:
         raise LayoutError(
             "bad_layout", f"{field} is missing.", "Give thr_layout and val_layout, or tiled_mma and operand.", field
         )
     read = given if isinstance(given, CuteLayout) else read_layout(given, field)
     if read.rank > 2 or read.swizzle or read.offset:
-        raise LayoutError("bad_layout", f"'{shown(str(read), 80)}' has not two modes.", "e.g. (32,4):(4,1).", field)
+        raise LayoutError(
+            "bad_layout", f"'{shown(str(read), 80)}' does not have two modes.", "e.g. (32,4):(4,1).", field
+        )
     return algebra.joined(*read.modes, *[algebra.ONE] * (2 - read.rank))
 
 
 def _raked(threads: CuteLayout, values: CuteLayout) -> Made:
-    """(thread-value layout, tiler) of raked layouts of threads and values."""
+    """Return (thread-value layout, tiler) of raked layouts of threads and values."""
     if threads.size > MOST_THREADS:
         raise LayoutError(
             "bad_layout", f"thr_layout has {threads.size} threads.", f"At most {MOST_THREADS}.", "thr_layout"

@@ -29,7 +29,7 @@ SIDES = ("source", "destination")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedSide(Paid):
-    """The side of a TiledCopy that shared memory is on.
+    """The side of a TiledCopy in shared memory.
 
     address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
     accesses: how many of what a warp issues for the tile, worst first; solution: the smallest swizzle that frees all
@@ -47,12 +47,12 @@ class SharedSide(Paid):
 
 
 def default_side(copy: TiledCopy) -> str:
-    """Shared memory is the source of ldmatrix and the destination of all others, unless they are told."""
+    """Return the side in shared memory: the source of ldmatrix, by default the destination of all others."""
     return "source" if copy.atom.loads else "destination"
 
 
 def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
-    """Addresses and cost of the shared side over a storage of (row, column), which is (mn, k)."""
+    """Return addresses and cost of the shared side over a storage of (row, column), which is (mn, k)."""
     side = side or default_side(copy)
     if copy.atom.instruction and side != default_side(copy):
         raise LayoutError(
@@ -61,31 +61,15 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
             f"Its {default_side(copy)} is shared.",
             "shared",
         )
-    for name, have, want in (("mn", where.mn, copy.tile[0]), ("k", where.k, copy.tile[1])):
-        if have is not None and have < want:
-            raise LayoutError(
-                "bad_storage",
-                f"The storage has {name} = {have}; the tile needs {want}.",
-                "Give a larger one.",
-                f"storage.{name}",
-            )
+    check_covers(where, copy.tile)
     held: Side = getattr(copy, side)
     address = np.asarray(where.address(held.rows.astype(np.int64), held.cols.astype(np.int64)))
     bits, why = vector(address, copy.element_bits, held.access)
-    values = max(1, bits // copy.element_bits)
     if copy.atom.instruction:
-        if bits < copy.atom.bits:
-            raise LayoutError(
-                "bad_storage",
-                f"{copy.atom.name} moves rows of {copy.atom.bits} bits; here {bits} bits lie together: {why}",
-                "Store the rows of its matrices contiguously, 16 bytes aligned.",
-                "storage",
-            )
-        count = copy.atom.instruction.counts["x"]
-        name = f"{'ld' if copy.atom.loads else 'st'}matrix.x{count}"
-        values = held.access
+        name, values = _choose_matrix_access(copy, bits, why), held.access
     else:
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
+        values = max(1, bits // copy.element_bits)
     found = uses(name, address[:, ::values])
     plain = [use for use, _ in found]
     costs = [use.cost(freeing.PLAIN) for use in plain]
@@ -105,8 +89,36 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
     )
 
 
+def check_covers(where: Storage, tile: tuple[int, int]) -> None:
+    """Reject a storage that is smaller than a tile of (rows, k)."""
+    for name, have, want in (("mn", where.mn, tile[0]), ("k", where.k, tile[1])):
+        if have is not None and have < want:
+            raise LayoutError(
+                "bad_storage",
+                f"The storage has {name} = {have}; the tile needs {want}.",
+                "Give a larger one.",
+                f"storage.{name}",
+            )
+
+
+def _choose_matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
+    """Return the access of ldmatrix or stmatrix; LayoutError where the rows of its matrices are not contiguous."""
+    assert copy.atom.instruction
+    if bits < copy.atom.bits:
+        raise LayoutError(
+            "bad_storage",
+            f"{copy.atom.name} moves rows of {copy.atom.bits} bits; here {bits} bits lie together: {why}",
+            "Store the rows of its matrices contiguously, 16 bytes aligned.",
+            "storage",
+        )
+    return f"{'ld' if copy.atom.loads else 'st'}matrix.x{copy.atom.instruction.counts['x']}"
+
+
 def uses(name: str, address: Longs) -> list[tuple[Use, int]]:
-    """Every different access of a warp, and how often: addresses that differ by whole 128 bytes cost the same."""
+    """Return every different access of a warp, and how often it occurs.
+
+    Addresses that differ by a multiple of 128 bytes cost the same.
+    """
     kind = banks.access(name)
     seen: dict[tuple[int | None, ...], int] = {}
     for first in range(0, address.shape[0], LANES):
@@ -117,7 +129,9 @@ def uses(name: str, address: Longs) -> list[tuple[Use, int]]:
 
 
 def cost(name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int, int]]) -> tuple[int, int]:
-    """(wavefronts, the least) of one access of a warp at these addresses; `known` keeps what was counted before."""
+    """Return (wavefronts, the fewest possible) of one access of a warp at these addresses; `known` caches the
+    results.
+    """
     kind = banks.access(name)
     key = _key(column.tolist(), kind.lanes)
     if key not in known:
@@ -127,14 +141,14 @@ def cost(name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int
 
 
 def _key(column: list[int], lanes: int) -> tuple[int | None, ...]:
-    """Addresses from the 128 bytes on in which the lowest lies; lanes that are missing are inactive."""
+    """Return addresses relative to the 128 bytes that contain the lowest; missing lanes are inactive."""
     base = min(column) // 128 * 128
     held = tuple(at - base for at in column[:lanes])
     return (*held, *[None] * (lanes - len(held)))
 
 
 def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
-    """(bits that each access can move at once, why no more): values that lie next to one another, aligned.
+    """Return (bits that each access can move at once, why no more): values that are contiguous and aligned.
 
     address: int64 [threads, values] bytes; access: values of one access of the atom.
     """
@@ -169,7 +183,7 @@ def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Sectors:
-    """What a warp's accesses to global memory touch: sectors of 32 bytes, and the least that hold as many bytes."""
+    """The sectors of 32 bytes that a warp's accesses to global memory touch, and the fewest that hold as many bytes."""
 
     sectors: int
     ideal: int
@@ -178,10 +192,10 @@ class Sectors:
 
 
 def global_side(copy: TiledCopy, layout: CuteLayout, side: str = "") -> Sectors:
-    """Coalescing of one side over a global layout (row, column) → element, its base aligned to 256 bytes."""
+    """Return the coalescing of one side over a global layout (row, column) → element, its base aligned to 256 bytes."""
     side = side or next(other for other in SIDES if other != default_side(copy))
     if layout.rank != 2 or isinstance(layout.shape, int):
-        raise LayoutError("bad_layout", f"'{layout}' has not two modes.", "e.g. (128,4096):(4096,1).", "global")
+        raise LayoutError("bad_layout", f"'{layout}' does not have two modes.", "e.g. (128,4096):(4096,1).", "global")
     for mode, want in zip(layout.modes, copy.tile, strict=True):
         if mode.size < want:
             raise LayoutError(

@@ -72,7 +72,7 @@ class TileOperand(ByThread):
         return np.argsort((self.rows.astype(np.int64) * self.col_count + self.cols).reshape(-1), kind="stable")
 
     def owner(self, row: int, col: int) -> list[tuple[int, int]]:
-        """Every (thread, value) that holds element (row, col)."""
+        """Return every (thread, value) that holds element (row, col)."""
         for at, extent in ((row, self.row_count), (col, self.col_count)):
             if not 0 <= at < extent:
                 raise LayoutError(
@@ -83,7 +83,7 @@ class TileOperand(ByThread):
         return [(int(self.thread_ids[at // self.values]), int(at % self.values)) for at in held]
 
     def _repr_svg_(self) -> str:
-        """How a notebook shows it."""
+        """Return the picture for a notebook."""
         from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
 
         size = self.row_count, self.col_count
@@ -98,7 +98,7 @@ class TiledMMA:
     atom_layout: CuteLayout
     permutation: tuple[Tiler, Tiler, Tiler]
     tile: tuple[int, int, int]
-    value_layout: CuteLayout | None = None  # what an older CuTe's third argument was, which the permutation follows
+    value_layout: CuteLayout | None = None  # the third argument of older CuTe, from which the permutation follows
 
     @cached_property
     def thread_layout(self) -> CuteLayout:
@@ -107,17 +107,17 @@ class TiledMMA:
 
     @cached_property
     def thread_ids(self) -> NDArray[np.int64]:
-        """int64 [threads]: the threads that work, ascending; 0, 1, … but for quad pairs and atom layouts with gaps."""
+        """int64 [threads]: the threads in use, ascending; 0, 1, … except for quad pairs and atom layouts with gaps."""
         return np.sort(self.thread_layout.indices())
 
     @property
     def threads(self) -> int:
-        """How many threads work."""
+        """The number of threads in use."""
         return int(self.thread_ids.size)
 
     @property
     def idle(self) -> int:
-        """Threads below the last one that works which do nothing."""
+        """Threads below the last one in use that do nothing."""
         return int(self.thread_ids[-1]) + 1 - self.threads
 
     @cached_property
@@ -155,7 +155,7 @@ class TiledMMA:
 
     @property
     def rests(self) -> tuple[int, int, int]:
-        """How many values of M, N and K a thread has beside its atom's: the sizes of partition_C's and _A's rests."""
+        """How many values of M, N and K a thread has besides its atom's: the sizes of partition_C's and _A's rests."""
         return self.c.modes[1], self.c.modes[2], self.a.modes[2]
 
     @property
@@ -176,7 +176,7 @@ class TiledMMA:
         return self._operand("c")
 
     def operand(self, name: str) -> TileOperand:
-        """a, b or c (d is c); LayoutError for another name."""
+        """Return operand a, b or c (d is c); LayoutError for another name."""
         letter = {"d": "c"}.get(name.lower(), name.lower())
         if letter not in SIDES:
             raise LayoutError(
@@ -185,15 +185,17 @@ class TiledMMA:
         return self.a if letter == "a" else self.b if letter == "b" else self.c
 
     def in_registers(self, field: str) -> None:
-        """LayoutError, about a field, where no thread's registers hold its operands."""
+        """Raise LayoutError, about a field, where no thread's registers hold its operands."""
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it: A, B and C."""
+        """Return A, B and C for a notebook."""
         drawn = "".join(f"<td valign='top'>{op._repr_svg_()}</td>" for op in (self.a, self.b, self.c))
         return f"<table><tr>{drawn}</tr></table>"
 
     def thrfrg(self, name: str, extents: tuple[int, int]) -> CuteLayout:
-        """((thread in the atom, (atoms)), (value, (rests))) → element of a column-major tile: thrfrg_A, _B or _C."""
+        """Return thrfrg_A, _B or _C: ((thread in the atom, (atoms)), (value, (rests))) → element of a column-major
+        tile.
+        """
         first, second = SIDES[name]
         atom_shape = self.atom.shape
         threads = self.thread_layout.modes
@@ -260,7 +262,7 @@ class TiledMMA:
         return made
 
     def _unsuited(self, name: str, error: LayoutError) -> LayoutError:
-        """Which dimension's permutation the atom or the atom layout does not divide."""
+        """Return the error that names the dimension whose permutation the atom or the atom layout does not divide."""
         for side in SIDES[name]:
             try:
                 divided = algebra.logical_divide(algebra.layout(self.tile[side]), self.permutation[side])
@@ -279,7 +281,7 @@ class TiledMMA:
         return error.at("permutation")
 
     def _layout(self, name: str) -> CuteLayout | None:
-        """CuTe's get_layoutA_TV, B, C: (thread, value) → element of one TiledMMA's own tile."""
+        """Return CuTe's get_layoutA_TV, B, C: (thread, value) → element of one TiledMMA's own tile."""
         first, second = SIDES[name]
         threads = self.thread_layout
         try:

@@ -20,8 +20,9 @@ _FIELDS = ("atom_layout", "permutation", "thr_layout", "val_layout", "element_bi
 def body_of(
     kind: str, given: object, more: Mapping[str, Any] | None = None, field: str = "atom"
 ) -> dict[str, Any] | None:
-    """The arguments that a text has: of `kind`, tiled_mma or tiled_copy, with `more` instead of its own; None for a
-    text that is an atom alone. With `more`, LayoutError where an argument is left open.
+    """Return the arguments in a text of `kind`, tiled_mma or tiled_copy, with `more` instead of its own.
+
+    None for a text that is an atom alone. With `more`, LayoutError where an argument is left open.
     """
     text = str(given)
     if not _TEXT.search(text):
@@ -33,7 +34,7 @@ def body_of(
         what = "TiledMMA" if kind == "tiled_mma" else "TiledCopy"
         raise LayoutError(
             "bad_atom",
-            f"'{shown(text, 80)}' is no {what}.",
+            f"'{shown(text, 80)}' is not a {what}.",
             f"An atom, or the whole text that print shows of a {what}, with its layouts.",
             field,
         )
@@ -45,7 +46,7 @@ def body_of(
     if "atom" in left and (scalar := _SCALAR.search(text)):
         raise LayoutError(
             "bad_atom",
-            f"{scalar[0]} multiplies in one thread: it is no instruction of a warp.",
+            f"{scalar[0]} multiplies in one thread: it is not a warp-level instruction.",
             "Give an mma or wgmma atom: its operands are spread over threads.",
             field,
         )

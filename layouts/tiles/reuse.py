@@ -24,7 +24,7 @@ MOST_COLUMNS = 1024  # followed at once: every N of wgmma meets every K but b1's
 
 @dataclass(frozen=True, kw_only=True)
 class Reuse:
-    """Where every value of A comes from, K step by K step.
+    """The source of every value of A, K step by K step.
 
     tile, lane, value: int arrays [steps, threads, A values]: the D tile, the thread and the value that hold the
     element. order: None, or for each column of all K steps the column of all D tiles that could stand in its place so
@@ -59,7 +59,7 @@ class Reuse:
 
     @property
     def period(self) -> int:
-        """After how many columns the order repeats, shifted by as many; 0 without an order."""
+        """The number of columns after which the order repeats, shifted by as many; 0 without an order."""
         if self.order is None:
             return 0
         count, order = len(self.order), np.array(self.order)
@@ -67,8 +67,8 @@ class Reuse:
 
     @cached_property
     def taken(self) -> tuple[IntArray, IntArray, IntArray]:
-        """(tile, lane, value), each [steps, threads, A values], of the D element that is really packed: under `order`
-        where there is one.
+        """(tile, lane, value), each [steps, threads, A values], of the D element that is actually packed: under `order`
+        if any.
         """
         if self.verdict != "reordered":
             return self.tile, self.lane, self.value
@@ -133,8 +133,9 @@ def reuse(first: Instruction, second: Instruction) -> Reuse:
 
 
 def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """(tile, thread, value) of D that hold, for each value of A, the element of its row and the given column, [steps,
-    threads, values].
+    """Return (tile, thread, value) of D that hold, for each value of A, the element of its row and the given column.
+
+    Each [steps, threads, values].
     """
     tile, inside = np.divmod(cols, source.col_count)
     thread, value = source.pattern.inverse()
@@ -143,8 +144,8 @@ def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray
 
 
 def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
-    """For each column of A's K steps a column of D that the same lanes hold, row by row; None where no such order
-    exists.
+    """Return for each column of A's K steps a column of D that the same lanes hold, row by row; None where there is
+    none.
 
     Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns
     of each kind must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
@@ -165,7 +166,7 @@ def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | 
 
 
 def _kinds(*operands: Operand) -> list[list[int]]:
-    """For each operand, for each column a number: the same for columns that the same threads hold, row by row."""
+    """Return for each column of each operand a number: the same for columns that the same threads hold, row by row."""
     known: dict[bytes, int] = {}
     out = []
     for operand in operands:
@@ -182,7 +183,7 @@ def _kinds(*operands: Operand) -> list[list[int]]:
 
 
 def _pair(wanted: list[int], given: list[int]) -> list[int]:
-    """The positions in `given` of the kinds wanted, equal ones in their order."""
+    """Return the positions in `given` of the wanted kinds, equal ones in their order."""
     free: dict[int, list[int]] = defaultdict(list)
     for at, kind in enumerate(given):
         free[kind].append(at)

@@ -6,6 +6,7 @@ In shared memory a swizzle in front says the XOR.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -25,7 +26,7 @@ PLAIN = Swizzle(0, 4, 3)
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """layout: None where CuTe has none, and why. maps: what it maps to what."""
+    """The layout as CuTe has it, None where CuTe has none, and why. maps: what it maps to what."""
 
     layout: CuteLayout | None
     maps: str
@@ -33,8 +34,10 @@ class Same:
 
 
 def as_cute(made: TritonLayout) -> Same:
-    """A layout of threads as (thread, value) → element, the first axis fastest; of shared memory as coordinates →
-    offset in elements.
+    """Return a layout of threads as (thread, value) → element, first axis fastest; of shared memory as coordinates →
+    offset.
+
+    Offsets are in elements.
     """
     if made.tensor_memory:
         told = f"{shared_bit(made.linear)} Triton XORs them; CuTe adds strides."
@@ -54,12 +57,12 @@ def as_cute(made: TritonLayout) -> Same:
 
 
 def spelled_tile(shape: tuple[int, ...]) -> str:
-    """Sizes as CuTe writes a tile: (64,32)."""
+    """Return sizes as CuTe writes a tile: (64,32)."""
     return f"({','.join(map(str, shape))})"
 
 
 def shared_bit(made: Linear) -> str:
-    """Two bases that move the same bit of a coordinate, as a sentence; "" where there are none."""
+    """Say which two bases move the same bit of a coordinate; "" where there are none."""
     seen: dict[tuple[int, int], str] = {}
     for name, bases in made.bases.items():
         for number, basis in enumerate(bases):
@@ -78,33 +81,45 @@ def _why_memory(made: TritonLayout) -> str:
 
 
 def placed(offset: Longs) -> CuteLayout | None:
-    """The CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the smallest
-    swizzle; None where there is none.
+    """Return the CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the
+    smallest swizzle; None where there is none.
     """
     shape = offset.shape
     if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):
         return None
+    units = _list_bit_offsets(offset)
+    if np.array_equal(_added(shape, units), offset):
+        return CuteLayout(*_merged(shape, units))
+    for xor in _list_swizzles(max(value for _, value in units).bit_length()):
+        plain = [(axis, int(xor(value))) for axis, value in units]
+        if _is_one_bit_each(plain) and np.array_equal(xor(_added(shape, plain)), offset):
+            shape_, stride = _merged(shape, plain)
+            return CuteLayout(shape_, stride, xor)
+    return None
+
+
+def _list_bit_offsets(offset: Longs) -> list[tuple[int, int]]:
+    """Return (axis, offset) of every bit of every coordinate."""
     units = []
-    for axis, size in enumerate(shape):
+    for axis, size in enumerate(offset.shape):
         for bit in range(size.bit_length() - 1):
             at = [0] * offset.ndim
             at[axis] = 1 << bit
             units.append((axis, int(offset[tuple(at)])))
-    if np.array_equal(_added(shape, units), offset):
-        return CuteLayout(*_merged(shape, units))
-    top = max(value for _, value in units).bit_length()
+    return units
+
+
+def _list_swizzles(top: int) -> Iterator[Swizzle]:
+    """Yield the swizzles that move bits below `top` alone, the fewest bits first."""
     for bits, base, shift in product(range(1, 6), range(top), range(1, top)):
-        if shift < bits or base + bits + shift > top:
-            continue
-        xor = Swizzle(bits, base, shift)
-        plain = [(axis, int(xor(value))) for axis, value in units]
-        values = [value for _, value in plain]
-        if any(v & (v - 1) for v in values) or len({v for v in values if v}) < sum(v > 0 for v in values):
-            continue
-        if np.array_equal(xor(_added(shape, plain)), offset):
-            shape_, stride = _merged(shape, plain)
-            return CuteLayout(shape_, stride, xor)
-    return None
+        if bits <= shift <= top - base - bits:
+            yield Swizzle(bits, base, shift)
+
+
+def _is_one_bit_each(units: list[tuple[int, int]]) -> bool:
+    """Return whether every offset is 0 or a power of two, and no power comes twice."""
+    values = [value for _, value in units if value]
+    return not any(value & (value - 1) for value in values) and len(set(values)) == len(values)
 
 
 def _added(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:
@@ -118,7 +133,7 @@ def _added(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:
 
 
 def _merged(shape: tuple[int, ...], units: list[tuple[int, int]]) -> tuple[object, object]:
-    """Shape and stride with a mode an axis, digits that continue one another as one."""
+    """Return shape and stride with one mode per axis; digits that continue one another become one."""
     shapes, strides = [], []
     for axis in range(len(shape)):
         digits: list[list[int]] = []

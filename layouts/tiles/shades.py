@@ -1,6 +1,6 @@
 """What the elements of a whole tile are coloured by: digits of the thread that holds one, or of its value there.
 
-A number is (id // step) % count of the thread's or the value's id; a step of 0 is no number: the operand has none.
+A number is (id // step) % count of the thread's or the value's id; a step of 0 means that the operand has no number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """of: thread or value. step, count: its digit. numbers: [value] instead, where it is no digit (registers)."""
+    """How cells are coloured: by a digit of the thread or of the value.
+
+    of: thread or value. step, count: its digit. numbers: [value] instead, where it is not a digit (registers).
+    """
 
     of: str
     step: int
@@ -37,7 +40,7 @@ class Shade:
     numbers: tuple[int, ...] | None = None
 
     def of_cells(self, threads: Longs, values: Longs) -> Longs:
-        """The number of each cell, -1 where it has none, from the thread and value of each."""
+        """Return the number of each cell, -1 where it has none, from the thread and value of each."""
         if self.numbers is not None:
             return np.asarray(self.numbers, dtype=np.int64)[values]
         ids = threads if self.of == "thread" else values
@@ -48,14 +51,14 @@ NONE = Shade("thread", 0, 0)
 
 
 def registers(made: TiledMMA, op: TileOperand) -> tuple[int, ...]:
-    """[value]: the register that holds it, of those that the thread gives to this operand."""
+    """Return [value]: the register that holds it, of those that the thread gives to this operand."""
     own = made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
     each = [own.register_of(value)[0] for value in range(op.modes[0])]
     return tuple(each[v % op.modes[0]] + v // op.modes[0] * own.registers for v in range(op.values))
 
 
 def of_operand(made: TiledMMA, op: TileOperand) -> dict[str, Shade]:
-    """Every name that an operand's cells may be coloured by; the first is there always."""
+    """Return every name that an operand's cells may be coloured by; the first is always there."""
     last = int(made.thread_ids[-1]) + 1
     first, second = ("mnk"[side] for side in SIDES[op.name])
     out = {"warp": NONE if op.shared else Shade("thread", WARP, -(-last // WARP))}
@@ -77,7 +80,7 @@ def of_operand(made: TiledMMA, op: TileOperand) -> dict[str, Shade]:
 
 
 def shades(made: TiledMMA) -> dict[str, str]:
-    """Every name that tells some cells of A, B or C apart, and how people say it."""
+    """Return every name that distinguishes cells of A, B or C, with its words."""
     every = [of_operand(made, op) for op in (made.a, made.b, made.c)]
     most = {name: max(one[name].count for one in every if name in one) for name in WORDS if name in every[0]}
     return {name: WORDS[name] for name, count in most.items() if count > 1 or name == "warp"}

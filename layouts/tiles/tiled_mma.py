@@ -26,7 +26,7 @@ def tiled_mma(
     permutation: str | tuple[Tiler, ...] | None = None,
     tile: Sequence[Any] | None = None,
 ) -> TiledMMA:
-    """A TiledMMA as make_tiled_mma makes it, over a tile (M, N, K); without one its own.
+    """Return a TiledMMA as make_tiled_mma makes it, over a tile (M, N, K); default: its own tile.
 
     atom_text: PTX, a CUTLASS name, or a whole TiledMMA by its text: what print(tiled_mma) shows in C++ or Python, an
     object of cutlass.cute, or the call that makes it; what else is given stands instead of its own. An UMMA atom
@@ -82,7 +82,7 @@ def tiled_mma(
 
 
 def _threads_fit(made: TiledMMA) -> None:
-    """LayoutError where atoms share threads, or where there are more than a block has."""
+    """Raise LayoutError where atoms share threads, or where there are more threads than a block has."""
     told, threads = str(made.atom_layout), made.thread_layout
     if max(threads.size, threads.cosize) > MOST_THREADS:
         raise LayoutError(

@@ -40,15 +40,16 @@ class TV(ByThread):
     covered: int
 
     def _repr_svg_(self) -> str:
-        """How a notebook shows it."""
+        """Return the picture for a notebook."""
         from lanescope.tiles.draw import tile_svg  # the drawing loads when something is drawn
 
         return tile_svg(self.rows, self.cols, (self.row_count, self.col_count), str(self.layout))
 
 
 def tv(text: object, tile: Sequence[Any]) -> TV:
-    """A thread-value layout of two modes over a tile (rows, columns); LayoutError where it leaves the tile. A layout
-    object of cutlass.cute or pycute is read by its text.
+    """Return a thread-value layout of two modes over a tile (rows, columns); LayoutError where it leaves the tile.
+
+    A layout object of cutlass.cute or pycute is read by its text.
 
     >>> made = tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8))
     >>> made.owner(9, 3), made.covered
@@ -74,8 +75,11 @@ def tv(text: object, tile: Sequence[Any]) -> TV:
 
 
 def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, ...]]:
-    """(the element of every thread and value: int64 [threads, values], the tile's sizes as numbers) of a thread-value
-    layout over a tile of any rank, its first axis fastest; LayoutError where it is none, or leaves the tile.
+    """Return the elements of a thread-value layout over a tile of any rank, its first axis fastest, and the tile's
+    sizes.
+
+    (element of every thread and value: int64 [threads, values], sizes as numbers). LayoutError where it is not such a
+    layout, or leaves the tile.
     """
     if read.rank != 2 or isinstance(read.shape, int):
         raise LayoutError(
@@ -105,8 +109,9 @@ def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, .
 
 
 def slice_of(made: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
-    """(layout of the modes at underscores, element that its indices start from) for a coordinate such as (_,3);
-    LayoutError for one that the shape has not.
+    """Return (layout of the modes at underscores, element that its indices start from) for a coordinate such as (_,3).
+
+    LayoutError for a coordinate outside the shape.
     """
     try:
         algebra.inside(coord, made.shape)

@@ -45,8 +45,10 @@ NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One MMA: which repeat in M, N and K it is; the descriptors of A (None where it lies in tensor memory) and B; the
-    addresses in tensor memory, lane << 16 | column, of D and what else lies there; its instruction descriptor.
+    """One MMA: its repeat in M, N and K, its descriptors and addresses.
+
+    The descriptors of A (None where it lies in tensor memory) and B; the addresses in tensor memory, lane << 16 |
+    column, of D and of what else lies there; the instruction descriptor.
     """
 
     m: int
@@ -65,8 +67,10 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class TiledUmma(TiledMMA):
-    """umma: the atom; swizzles: names of A's and B's modes, "" the widest that fits; order: which way the atoms of a
-    tile are laid first, "" as CUTLASS's collectives; left: types that the atom's text leaves open.
+    """A TiledMMA of an UMMA atom.
+
+    umma: the atom; swizzles: names of A's and B's modes, "" for the widest that fits; order: the direction in which the
+    atoms of a tile are laid first, "" as in CUTLASS's collectives; left: types that the atom's text leaves open.
     """
 
     umma: UmmaAtom = field(kw_only=True)
@@ -154,8 +158,9 @@ class TiledUmma(TiledMMA):
 
     @cached_property
     def places(self) -> dict[str, list[Placed]]:
-        """Operand → its places in tensor memory, of each CTA alike, in the order of CUTLASS's fragments: repeats in M,
-        then those in N or K. Operands follow one another from column 0.
+        """Operand → its places in tensor memory, the same in each CTA, in the order of CUTLASS's fragments.
+
+        Repeats in M, then those in N or K. Operands follow one another from column 0.
         """
         out: dict[str, list[Placed]] = {}
         column = 0
@@ -200,7 +205,7 @@ class TiledUmma(TiledMMA):
 
     @property
     def sides(self) -> tuple[Side, Side] | None:
-        """Both operands' scale factors; None without them, and where their places are open."""
+        """Both operands' scale factors; None for kinds without, and where their places are open."""
         if "scale_b" not in self.places:
             return None
         a, b = (self._side(name, self.places[name][0].column) for name in ("scale_a", "scale_b"))
@@ -213,7 +218,7 @@ class TiledUmma(TiledMMA):
 
     @property
     def allocation(self) -> int:
-        """The least number of columns that tcgen05.alloc gives and that holds the tile; 0 where none does."""
+        """The fewest columns that tcgen05.alloc can allocate for the tile; 0 where the tile does not fit."""
         least = tmem.LEAST_ALLOCATION
         while least < self.columns:
             least *= 2
@@ -265,7 +270,7 @@ class TiledUmma(TiledMMA):
         return Step(m, n, k, a=a, b=b, addresses=at, word=word)
 
     def _factor(self, operand: str, k: int, wish: dict[str, int]) -> int:
-        """The group of four factors that a step reads; its id goes into the instruction descriptor."""
+        """Return the group of four factors that a step reads; its id goes into the instruction descriptor."""
         per = tmem.FACTORS[self.umma.factors]
         group, inside = divmod(k * per, 4)
         wish["sfa_id" if operand == "scale_a" else "sfb_id"] = inside
@@ -273,7 +278,7 @@ class TiledUmma(TiledMMA):
 
     @property
     def inferred(self) -> list[str]:
-        """What is drawn that no map of CUTLASS shows, a sentence each."""
+        """What is drawn without a map of CUTLASS that shows it, one sentence each."""
         names = [name for name in self._inside() if not tmem.layout(self.umma.mma, name).maps]
         out = [f"{NAMES[name]}'s place in tensor memory is {INFERRED}: no map of CUTLASS shows it." for name in names]
         m, n, _ = self.repeats
@@ -304,7 +309,7 @@ class TiledUmma(TiledMMA):
 
 
 def is_umma(text: str) -> bool:
-    """Whether a text is an UMMA atom, a tcgen05.mma, or the text of a TiledMMA of one."""
+    """Return whether a text is an UMMA atom, a tcgen05.mma, or a TiledMMA of one."""
     if not spelled.is_atom(text):
         return False
     try:
@@ -315,8 +320,10 @@ def is_umma(text: str) -> bool:
 
 
 def atom_of(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaAtom, tuple[str, ...]]:
-    """The UMMA atom of a text, and the types that it leaves open. idesc, a_from: what a PTX text leaves open, its
-    instruction descriptor or a wish, and "tensor" for A in tensor memory. LayoutError names the field.
+    """Return the UMMA atom of a text, and the types that it leaves open.
+
+    idesc, a_from: what a PTX text leaves open, its instruction descriptor or a wish, and "tensor" for A in tensor
+    memory. LayoutError names the field.
     """
     if found := spelled.instruction(text):
         if a_from not in ("", "shared", "tensor"):
@@ -347,8 +354,9 @@ def tiled_umma(
     swizzles: tuple[str, str] = ("", ""),
     order: str = "",
 ) -> TiledUmma:
-    """make_tiled_mma of an UMMA atom over a tile (M, N, K) of all CTAs of the atom; without one the atom's M and N and
-    four of its K. LayoutError names the field that is wrong.
+    """Return make_tiled_mma of an UMMA atom over a tile (M, N, K) of all CTAs of the atom.
+
+    Default: the atom's M and N and four of its K. LayoutError names the wrong field.
     """
     body = body_of("tiled_mma", text) or {}
     atom, left = atom_of(str(body.get("atom", text)), idesc, a_from)
@@ -384,7 +392,7 @@ def _tile(given: Sequence[Any], own: tuple[int, int, int]) -> tuple[int, int, in
 
 
 def _atom(umma: UmmaAtom) -> Atom:
-    """CuTe's atom: ThrID is the CTAs; each holds its share of the rows of A and C, and of B's columns."""
+    """Return CuTe's atom: ThrID is the CTAs; each holds its share of the rows of A and C, and of B's columns."""
     (m, n, k), ctas = umma.shape, umma.ctas
     sides = {"a": (m, k), "b": (n, k), "c": (m, n)}
     layouts = {}

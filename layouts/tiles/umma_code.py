@@ -21,12 +21,12 @@ _LOADED = 32  # columns of a tcgen05.ld of the epilogue
 
 
 def name(atom: UmmaAtom) -> str:
-    """CUTLASS's name without arguments; "" where it has no such atom."""
+    """Return CUTLASS's name without arguments; "" where it has no such atom."""
     return stem(*atom.named, atom.mma.form == PAIR) if atom.named else ""
 
 
 def template(atom: UmmaAtom, spaces: str = " ") -> str:
-    """The atom as C++ spells it, all arguments given; "" where CUTLASS has none. spaces: what stands behind a comma."""
+    """Return the atom as C++ spells it, with all arguments; "" where CUTLASS has none. spaces: what follows a comma."""
     if atom.named is None:
         return ""
     row, _ = atom.named
@@ -51,7 +51,7 @@ def template(atom: UmmaAtom, spaces: str = " ") -> str:
 
 
 def layout_atom(mode: Mode, major: str, element: str, sparse: bool = False) -> str:
-    """UMMA::Layout_K_SW128_Atom<half_t>: what CUTLASS calls an atom of shared memory; of a sparse A _SpAtom."""
+    """Return CUTLASS's name of an atom of shared memory: UMMA::Layout_K_SW128_Atom<half_t>; _SpAtom for a sparse A."""
     return f"UMMA::Layout_{major}_{_ATOMS[mode.name]}_{'Sp' * sparse}Atom<{element}{', 2' * sparse}>"
 
 
@@ -72,8 +72,9 @@ def _shared_layout(made: TiledUmma, one: Shared) -> str:
 
 
 def cute_cpp(made: TiledUmma) -> str:
-    """make_tiled_mma in C++, shared memory, fragments, the main loop and the epilogue's copy; "" where CUTLASS has no
-    such atom.
+    """Return the C++ code: make_tiled_mma, shared memory, fragments, the main loop and the epilogue's copy.
+
+    "" where CUTLASS has no such atom.
     """
     atom = made.umma
     spelled = template(atom)
@@ -135,20 +136,20 @@ def _with(made: TiledUmma) -> str:
 
 
 def load(made: TiledUmma) -> str:
-    """The copy operation that brings D to registers: CUTLASS's name of a tcgen05.ld."""
+    """Return the copy operation that brings D to registers: CUTLASS's name of a tcgen05.ld."""
     split = "half" in tmem.layout(made.umma.mma, "d").axes
     shape = "16dp256b" if split else "32dp32b"
     return f"SM100_TMEM_LOAD_{shape}{_times(made)}x"
 
 
 def access(made: TiledUmma) -> str:
-    """The same as PTX spells it."""
+    """Return the copy that brings D to registers as PTX spells it."""
     split = "half" in tmem.layout(made.umma.mma, "d").axes
     return f"tcgen05.ld.sync.aligned.{'16x256b' if split else '32x32b'}.x{_times(made)}.b32"
 
 
 def _times(made: TiledUmma) -> int:
-    """The largest count up to 32 columns that divides D's."""
+    """Return the largest count up to 32 columns that divides D's."""
     layout = tmem.layout(made.umma.mma, "d")
     each = 8 if "half" in layout.axes else 1
     count = 1
@@ -158,7 +159,7 @@ def _times(made: TiledUmma) -> int:
 
 
 def operation(atom: UmmaAtom) -> str:
-    """The operation of cute.nvgpu.tcgen05; "" where the DSL has none."""
+    """Return the operation of cute.nvgpu.tcgen05; "" where the DSL has none."""
     for title, row in OPERATIONS.items():
         if _is(row, atom):
             return f"tcgen05.{title}(\n    {_arguments(row, atom)})"
@@ -191,8 +192,9 @@ def _arguments(row: OperationRow, atom: UmmaAtom) -> str:
 
 
 def cute_python(made: TiledUmma) -> str:
-    """make_tiled_mma in the DSL, layouts of shared memory, the accumulator and the epilogue's copy; "" where the DSL
-    has no such operation.
+    """Return the DSL's code: make_tiled_mma, layouts of shared memory, the accumulator and the epilogue's copy.
+
+    "" where the DSL has no such operation.
     """
     built = operation(made.umma)
     if not built:
@@ -228,7 +230,7 @@ def cute_python(made: TiledUmma) -> str:
 
 
 def lanescope_python(made: TiledUmma, atom: str) -> str:
-    """The same in Lanescope's Python; atom: as it was given."""
+    """Return the tile in Lanescope's Python; atom: as it was given."""
     options = {"swizzles": made.swizzles} if any(made.swizzles) else {}
     more = "".join(f", {key}={value!r}" for key, value in options.items())
     if made.order:

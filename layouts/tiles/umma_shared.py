@@ -27,14 +27,12 @@ class Shared:
     reach: int
 
     def descriptor(self, at: int, k: int) -> Descriptor:
-        """The descriptor of a repeat along M or N and of a K iteration."""
+        """Return the descriptor of a repeat along M or N and of a K iteration."""
         return self.tile.descriptor(at * self.rows, k * self.k, self.reach, self.rows)
 
     @property
     def layout(self) -> CuteLayout:
-        """CuTe's layout behind tile_to_mma_shape, in elements: ((rows, K of one instruction), rests), the swizzle
-        before it.
-        """
+        """CuTe's layout after tile_to_mma_shape, in elements, with swizzle: ((rows, K of one instruction), rests)."""
         tile, bits = self.tile, self.tile.element_bits
         wide = tile.mode.width_bytes * 8 // bits
         deep = 8 if tile.major == "K" else tile.mode.deep
@@ -48,12 +46,12 @@ class Shared:
 
     @property
     def cute(self) -> str:
-        """The same in elements, the swizzle too, each mode as short as it goes."""
+        """The layout in elements, the swizzle too, each mode as short as possible."""
         return f"{self.tile.mode.swizzle(self.tile.element_bits)} o {self._short}"
 
     @property
     def printed(self) -> str:
-        """The same as CuTe's print has it: the swizzle is on byte addresses."""
+        """The layout as CuTe prints it: the swizzle is on byte addresses."""
         short = re.sub(r"\d+", lambda number_: f"_{number_[0]}", str(self._short))
         return f"{self.tile.mode.swizzle()} o smem_ptr[{self.tile.element_bits}b](unset) o {short}"
 
@@ -66,7 +64,7 @@ class Shared:
 
 
 def widest(bits: int, major: str) -> tuple[Mode, ...]:
-    """The modes that may hold such elements, the widest first: what CUTLASS's sm100_smem_selector tries."""
+    """Return the modes that may hold such elements, the widest first: what CUTLASS's sm100_smem_selector tries."""
     legal = [mode for mode in TCGEN05.codes if TCGEN05.allows(bits, major, mode)]
     plain = [mode for mode in legal if mode.xor is None] or legal
     return tuple(sorted(plain, key=lambda mode: -mode.chunks))

@@ -22,7 +22,8 @@ KINDS = {**THREADS, **MEMORY, **TENSORS}
 
 
 def linear(kind: str, params: Params, shape: Sequence[int], element_bits: int = 16) -> Linear:
-    """The linear layout of a tensor of a shape. Its indices: register, lane, warp and block; of shared memory offset
-    and block; of tensor memory row, col and block.
+    """Return the linear layout of a tensor of a shape.
+
+    Its indices: register, lane, warp and block; of shared memory offset and block; of tensor memory row, col and block.
     """
     return made(KINDS, kind, params, shape, element_bits)

@@ -34,8 +34,9 @@ HINT = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TritonLayout:
-    """One layout over a tensor. kind and params are MLIR's; linear: the same as bases. buffers: how many of them a
-    memdesc of one size more has one behind another; `linear` is that of one.
+    """One layout over a tensor. kind and params are MLIR's; linear: the same as bases.
+
+    buffers: how many of them a memdesc of one rank more holds, one after another; `linear` is that of one.
     """
 
     text: str
@@ -74,12 +75,14 @@ class TritonLayout:
 
     @property
     def registers(self) -> int:
-        """Elements that a thread holds, copies among them."""
+        """Elements that a thread holds, copies included."""
         return self.linear.count("register")
 
     @cached_property
     def coords(self) -> tuple[Longs, ...]:
-        """Of a layout of threads an int64 array [threads, registers] for each axis; threads of block, warp and lane."""
+        """For a layout of threads, an int64 array [threads, registers] for each axis; threads of block, warp and
+        lane.
+        """
         names = ("block", "warp", "lane", "register")
         return tuple(
             self.linear.axis(axis, names).reshape(self.threads, self.registers) for axis in range(len(self.shape))
@@ -94,8 +97,9 @@ class TritonLayout:
         return self.coords[-1]
 
     def owner(self, *at: int) -> list[tuple[int, int]]:
-        """Every (thread, register) that holds the element at coordinates, copies too; of memory every (block, offset),
-        of tensor memory every (lane, column of elements).
+        """Return every (thread, register) that holds the element at coordinates, copies included.
+
+        For memory every (block, offset), for tensor memory every (lane, column of elements).
         """
         if len(at) != len(self.shape) or any(not 0 <= n < size for n, size in zip(at, self.shape, strict=False)):
             raise LayoutError(
@@ -122,8 +126,9 @@ class TritonLayout:
         return list(zip(one.tolist(), place.tolist(), strict=True))
 
     def _repr_svg_(self) -> str:
-        """How a notebook shows it: threads by warp, shared memory by bank, tensor memory by lane and column; of more
-        than two axes the last two at index 0 of the others.
+        """Return the picture for a notebook: threads by warp, shared memory by bank, tensor memory by lane and column.
+
+        Of more than two axes the last two are drawn, at index 0 of the others.
         """
         if not self.of_threads or len(self.shape) > 2:
             from lanescope.render import sheet as drawing
@@ -150,8 +155,10 @@ class TritonLayout:
 
     @cached_property
     def offset(self) -> Longs:
-        """Of a layout of shared memory the offset of each element, in elements: int64 of the tensor's shape; with a
-        cluster the offset inside the block that has it, with several buffers from the first one on."""
+        """For a layout of shared memory, the offset of each element, in elements: int64 of the tensor's shape.
+
+        With a cluster the offset inside the block that holds it, with several buffers from the first one on.
+        """
         count, rank = self.linear.count("offset"), self.linear.rank
         own = self.shape[len(self.shape) - rank :]
         places = [self.linear.axis(axis, ("block", "offset")).reshape(-1) for axis in range(rank)]
@@ -163,13 +170,16 @@ class TritonLayout:
         return self._padded(one)
 
     def _padded(self, at: Longs) -> Longs:
-        """Offsets with the padding of padded_shared."""
+        """Add the padding of padded_shared to offsets."""
         return at + sum(at // interval * more for interval, more in triton.padding(self.params))
 
     @cached_property
     def lane_and_column(self) -> tuple[Longs, Longs]:
-        """Of a layout of tensor memory the lane and the column of elements of each element, both int64 of one buffer's
-        shape; of copies the first, with a cluster inside the block that has it."""
+        """For a layout of tensor memory, the lane and the column of elements of each element: two int64 of one buffer's
+        shape.
+
+        The first of several copies; with a cluster inside the block that holds it.
+        """
         names = ("block", "row", "col")
         places = tuple(self.linear.axis(axis, names).reshape(-1) for axis in range(2))
         lanes, columns = self.linear.count("row"), self.linear.count("col")
@@ -185,8 +195,10 @@ class TritonLayout:
 
     @cached_property
     def cute(self) -> CuteLayout | None:
-        """The same as CuTe writes it: (thread, value) → element, offset → element, or (lane, column) → element, first
-        axis fastest; None where bits are XORed."""
+        """The layout as CuTe writes it, first axis fastest; None where bits are XORed.
+
+        (thread, value) → element, offset → element, or (lane, column) → element.
+        """
         if self.tensor_memory:
             return self.linear.cute((("row", "block"), ("col",)))
         if self.shared:
@@ -195,28 +207,17 @@ class TritonLayout:
 
 
 def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
-    """The layout that a text spells over a tensor; the shape and the element's bits are those of the text where it has
-    `tensor<128x64xf16, #blocked>` and none are given. A layout object of Gluon is read by its text. LayoutError names
-    what cannot be read.
+    """Return the layout that a text spells over a tensor of a shape.
+
+    Shape and element bits are those of the text where it has `tensor<128x64xf16, #blocked>` and none are given. A
+    layout object of Gluon is read by its text. LayoutError names what cannot be read.
 
     >>> made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
     >>> made.threads, made.registers, made.owner(9, 6), str(made.cute)
     (128, 4, [(37, 2)], '((4,32),4):((128,1),32)')
     """
     kind, params, body = _read(text if isinstance(text, str) else repr(text))
-    given = body.get("shape") if shape is None else shape
-    if given is None:
-        raise LayoutError(
-            "bad_shape",
-            "shape is missing: an attribute alone has none.",
-            "Give the tensor's sizes: [128, 64].",
-            "shape",
-        )
-    if not isinstance(given, list | tuple) or not given:
-        raise LayoutError("bad_shape", f"shape is {shown(given)}.", "A list of sizes: [128, 64].", "shape")
-    if len(given) > triton.MOST_RANK:
-        raise LayoutError("bad_shape", f"shape has {len(given)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
-    sizes = tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
+    sizes = _read_shape(body.get("shape") if shape is None else shape)
     usual = body.get("element_bits") or _usual_bits(kind, params)
     bits = number(usual if element_bits is None else element_bits, "element_bits", 1, 64)
     several = triton.own_rank(kind, params) == len(sizes) - 1
@@ -239,8 +240,24 @@ def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits
     )
 
 
+def _read_shape(given: Any) -> tuple[int, ...]:
+    """Return the sizes of a tensor; LayoutError where they are missing, too many or out of range."""
+    if given is None:
+        raise LayoutError(
+            "bad_shape",
+            "shape is missing: an attribute alone does not have one.",
+            "Give the tensor's sizes: [128, 64].",
+            "shape",
+        )
+    if not isinstance(given, list | tuple) or not given:
+        raise LayoutError("bad_shape", f"shape is {shown(given)}.", "A list of sizes: [128, 64].", "shape")
+    if len(given) > triton.MOST_RANK:
+        raise LayoutError("bad_shape", f"shape has {len(given)} sizes.", f"At most {triton.MOST_RANK}.", "shape")
+    return tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given))
+
+
 def _usual_bits(kind: str, params: Mapping[str, Any]) -> int:
-    """The bits of an element where nothing says them: 16; in tensor memory those that fill a column, of scales 8."""
+    """Return the default bits of an element: 16; in tensor memory those that fill a column, for scales 8."""
     if kind not in triton.TENSOR:
         return 16
     stride = params.get("colStride")
@@ -248,7 +265,7 @@ def _usual_bits(kind: str, params: Mapping[str, Any]) -> int:
 
 
 def _read(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """(kind, parameters with parents as objects, the body) of the first layout of a text."""
+    """Return (kind, parameters with parents as objects, the body) of the first layout in a text."""
     from lanescope.reader import triton as reader  # the parsers load when a text is read
 
     found = reader.read(text)
@@ -294,7 +311,9 @@ _WORDS = ("blockRepOrder", "ctaMode")  # parameters whose value is a word
 
 
 def _symbol(value: Any) -> str:
-    """The first name in a value that stands for a number, or number that is not read; "" where there is none."""
+    """Return the first name in a value that stands for a number, or a number that cannot be read; "" where there is
+    none.
+    """
     if isinstance(value, list):
         return next((found for item in value if (found := _symbol(item))), "")
     return value if isinstance(value, str) else ""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import compact
+from lanescope.cute.tuples import compact, unwrapped
 from lanescope.errors import LayoutError
 
 Basis = tuple[int, ...]
@@ -24,7 +24,7 @@ Longs = NDArray[np.int64]
 
 
 def log2(count: int) -> int:
-    """The bits of a power of two; LayoutError for another number."""
+    """Return the exponent of a power of two; LayoutError for another number."""
     if count < 1 or count & (count - 1):
         raise LayoutError(
             "bad_layout", f"{count} is not a power of two.", "Sizes of Triton's layouts are powers of two.", "text"
@@ -34,8 +34,10 @@ def log2(count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """bases: name of an index (register, lane, warp, block, offset) → a basis a bit, lowest first; sizes: of each axis;
-    order: the axes as they grow, fastest first.
+    """A linear layout.
+
+    bases: name of an index (register, lane, warp, block, offset) → one basis per bit, lowest first; sizes: of each
+    axis; order: the axes as they grow, fastest first.
     """
 
     bases: Mapping[str, tuple[Basis, ...]]
@@ -47,11 +49,11 @@ class Linear:
         return len(self.sizes)
 
     def count(self, name: str) -> int:
-        """How many values an index takes."""
+        """Return how many values an index takes."""
         return 1 << len(self.bases.get(name, ()))
 
     def __mul__(self, other: Linear) -> Linear:
-        """other behind self: its bases are scaled by self's sizes."""
+        """Return other behind self: its bases are scaled by self's sizes."""
         bases = {name: list(found) for name, found in self.bases.items()}
         for name, found in other.bases.items():
             scaled = [tuple(v * s for v, s in zip(basis, self.sizes, strict=True)) for basis in found]
@@ -60,8 +62,7 @@ class Linear:
         return Linear({name: tuple(found) for name, found in bases.items()}, sizes, self.order)
 
     def grown(self, shape: Sequence[int]) -> Linear:
-        """At least as large as a shape: the first index goes on along every axis that is too short, fastest axis
-        first."""
+        """Grow to at least a shape: the first index goes on along every axis that is too short, fastest axis first."""
         name, out = next(iter(self.bases)), self
         for axis in self.order:
             if out.sizes[axis] < shape[axis]:
@@ -69,7 +70,7 @@ class Linear:
         return out
 
     def cut(self, shape: Sequence[int], drop: bool = False) -> Linear:
-        """At most as large as a shape: bits beyond it hold copies; drop: those of the first index go instead."""
+        """Cut to at most a shape: bits beyond it hold copies; drop: drop those of the first index instead."""
         name = next(iter(self.bases))
         bases = {key: [list(basis) for basis in found] for key, found in self.bases.items()}
         gone: set[int] = set()
@@ -88,7 +89,7 @@ class Linear:
         return Linear({k: tuple(tuple(b) for b in found) for k, found in bases.items()}, tuple(sizes), self.order)
 
     def without(self, axis: int) -> Linear:
-        """One axis less; first-index bits that then hold copies go, too."""
+        """Return the layout without one axis; bits of the first index that then hold copies are dropped."""
         name = next(iter(self.bases))
         short = {k: tuple(b[:axis] + b[axis + 1 :] for b in found) for k, found in self.bases.items()}
         short[name] = tuple(basis for basis in short[name] if any(basis))
@@ -96,13 +97,15 @@ class Linear:
         return Linear(short, self.sizes[:axis] + self.sizes[axis + 1 :], order)
 
     def turned(self, axes: Sequence[int]) -> Linear:
-        """Axis n of the result is axis axes[n] of this."""
+        """Return the layout with its axes permuted: axis n of the result is axis axes[n]."""
         place = {axis: n for n, axis in enumerate(axes)}
         bases = {k: tuple(tuple(b[a] for a in axes) for b in found) for k, found in self.bases.items()}
         return Linear(bases, tuple(self.sizes[a] for a in axes), tuple(place[a] for a in self.order))
 
     def axis(self, axis: int, names: Iterable[str]) -> Longs:
-        """Coordinates along one axis: int64, an array axis an index name, in the order given (slowest first)."""
+        """Return the coordinates along one axis: int64, one array axis per index name, in the order given (slowest
+        first).
+        """
         out = np.zeros((), dtype=np.int64)
         for name in names:
             out = np.asarray(out[..., None] ^ self._walk(axis, name))
@@ -115,49 +118,41 @@ class Linear:
         return values
 
     def bases_of(self) -> dict[str, list[list[int]]]:
-        """As JSON has it."""
+        """Return the bases as JSON has them."""
         return {name: [list(basis) for basis in found] for name, found in self.bases.items()}
 
     def cute(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
-        """The CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest; None
-        where bases share bits (a swizzle), as CuTe adds where this XORs."""
+        """Return the CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest.
+
+        None where bases share bits (a swizzle), as CuTe adds where this XORs.
+        """
         steps = compact(self.sizes)
         flat = {
             name: [sum(v * s for v, s in zip(basis, steps, strict=True)) for basis in found]
             for name, found in self.bases.items()
         }
-        every = [value for group in names for name in group for value in flat.get(name, ())]
+        groups = [[value for name in group for value in flat.get(name, ())] for group in names]
+        every = [value for group in groups for value in group]
         if sum(every) != reduce(lambda a, b: a | b, every, 0):
             return None
-        shapes, strides = [], []
-        for group in names:
-            digits: list[tuple[int, int]] = []
-            for value in (value for name in group for value in flat.get(name, ())):
-                if digits and value and digits[-1][1] * digits[-1][0] == value:
-                    digits[-1] = (2 * digits[-1][0], digits[-1][1])
-                elif digits and not value and not digits[-1][1]:
-                    digits[-1] = (2 * digits[-1][0], 0)
-                else:
-                    digits.append((2, value))
-            digits = digits or [(1, 0)]
-            shapes.append(tuple(n for n, _ in digits) if len(digits) > 1 else digits[0][0])
-            strides.append(tuple(d for _, d in digits) if len(digits) > 1 else digits[0][1])
-        return CuteLayout(tuple(shapes), tuple(strides))
+        modes = [_merge_digits(group) for group in groups]
+        shapes, strides = (tuple(unwrapped(digit[part] for digit in mode) for mode in modes) for part in (0, 1))
+        return CuteLayout(shapes, strides)
 
 
 def identity(name: str, count: int, axis: int, rank: int, order: Sequence[int]) -> Linear:
-    """An index that runs along one axis."""
+    """Return an index that runs along one axis."""
     bases = tuple(_unit(axis, rank, 1 << bit) for bit in range(log2(count)))
     return Linear({name: bases}, tuple(count if a == axis else 1 for a in range(rank)), tuple(order))
 
 
 def copies(name: str, count: int, rank: int, order: Sequence[int]) -> Linear:
-    """An index whose every value is the same place."""
+    """Return an index all of whose values are the same place."""
     return Linear({name: ((0,) * rank,) * log2(count)}, (1,) * rank, tuple(order))
 
 
 def block(name: str, shape: Sequence[int], order: Sequence[int], grows: Sequence[int] | None = None) -> Linear:
-    """An index that fills a shape, axis order[0] first."""
+    """Return an index that fills a shape, axis order[0] first."""
     rank = len(shape)
     out = Linear({name: ()}, (1,) * rank, tuple(grows or order))
     for axis in order:
@@ -165,14 +160,27 @@ def block(name: str, shape: Sequence[int], order: Sequence[int], grows: Sequence
     return out
 
 
+def _merge_digits(values: Iterable[int]) -> list[tuple[int, int]]:
+    """Return (size, stride) modes of bits that move by these values, lowest first; bits that go on become one mode."""
+    digits: list[tuple[int, int]] = []
+    for value in values:
+        if digits and digits[-1][0] * digits[-1][1] == value:  # also where both are 0
+            digits[-1] = (2 * digits[-1][0], digits[-1][1])
+        else:
+            digits.append((2, value))
+    return digits or [(1, 0)]
+
+
 def _unit(axis: int, rank: int, value: int) -> Basis:
-    return tuple(value if a == axis else 0 for a in range(rank))
+    return tuple(value if n == axis else 0 for n in range(rank))
 
 
 def from_cute(one: CuteLayout, tile: Sequence[int], warp: int = 32) -> Linear:
-    """A thread-value layout over a tile as register, lane and warp bases; LayoutError says why it is none."""
+    """Return a thread-value layout over a tile as register, lane and warp bases; LayoutError says why it has none."""
     if one.swizzle or one.offset or one.rank != 2 or isinstance(one.shape, int):
-        raise LayoutError("not_linear", f"'{one}' is no thread-value layout.", "Two modes without a swizzle.", "cute")
+        raise LayoutError(
+            "not_linear", f"'{one}' is not a thread-value layout.", "Two modes without a swizzle.", "cute"
+        )
     found: dict[str, tuple[Basis, ...]] = {}
     steps = compact(tuple(tile))
     for key, mode in zip(("lane", "register"), one.modes, strict=True):

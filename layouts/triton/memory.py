@@ -42,7 +42,7 @@ def _at(rank: int, values: Mapping[int, int]) -> Basis:
 
 
 def _older(read: Read, rank: int) -> Read:
-    """shared with hasLeadingOffset, as Triton had it before nvmma_shared."""
+    """Convert shared with hasLeadingOffset, as Triton had it before nvmma_shared."""
     widths = {(4, 2): 32, (2, 4): 64, (1, 8): 128}
     per, phases, vec = (read.number(name, 1) for name in ("perPhase", "maxPhase", "vec"))
     if (per, phases) not in widths or 128 % vec:
@@ -57,7 +57,7 @@ def _older(read: Read, rank: int) -> Read:
 
 
 def _nvmma(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
-    """The box of one TMA copy, repeated along the axes that it is too short for (nvmmaSharedToLinearLayout)."""
+    """Return the box of one TMA copy, repeated along axes for which it is too short (nvmmaSharedToLinearLayout)."""
     rank = len(shape)
     if read.params.get("hasLeadingOffset"):
         read = _older(read, rank)
@@ -97,8 +97,10 @@ def _nvmma(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
 
 
 def _plain_box(box: list[int], turned: bool) -> Linear:
-    """A box without a swizzle, its last axis fastest. A transposed one of more than two axes has its axes one place
-    further than a transpose would: so does Triton 3.9."""
+    """Return a box without a swizzle, its last axis fastest.
+
+    A transposed one of more than two axes has its axes one place further than a transpose would: so does Triton 3.9.
+    """
     rank = len(box)
     order = tuple(reversed(range(rank)))
     if not turned:
@@ -110,7 +112,7 @@ def _plain_box(box: list[int], turned: bool) -> Linear:
 
 
 def _swizzled_rows(width: int, bits: int, padded: bool) -> Linear:
-    """Eight rows of the swizzle's width (getCoreMatrixLinearLayout)."""
+    """Return eight rows of the swizzle's width (getCoreMatrixLinearLayout)."""
     vec, per, phases = 128 // bits // (2 if padded else 1), 128 // width, width // 16
     bases = []
     for bit in range(log2(8 * width // bits)):
@@ -124,7 +126,7 @@ def _swizzled_rows(width: int, bits: int, padded: bool) -> Linear:
 
 
 def _unfolded(tile: Linear, axes: list[int], box: list[int]) -> Linear:
-    """Rows × columns as a box of more axes, which they number in a row, the last of `axes` fastest."""
+    """Return rows × columns as a box of more axes, numbered with the last of `axes` fastest."""
     cols = tile.sizes[1]
     bases = []
     for row, col in tile.bases["offset"]:
@@ -154,8 +156,9 @@ def _padded(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 
 
 def own_rank(kind: str, params: Params) -> int | None:
-    """The rank that a layout of memory says itself; a memdesc of one size more has several buffers. None for a layout
-    that says none, or one of threads.
+    """Return the rank that a layout of memory states; a memdesc of one rank more has several buffers.
+
+    None for a layout that states none, or one of threads.
     """
     if kind in TENSOR:
         return 2
@@ -170,7 +173,7 @@ def own_rank(kind: str, params: Params) -> int | None:
 
 
 def padding(params: Params) -> tuple[tuple[int, int], ...]:
-    """(interval, padding) pairs of a padded_shared, in elements; () for another layout."""
+    """Return (interval, padding) pairs of a padded_shared, in elements; () for another layout."""
     given = params.get("intervals", [])
     right = isinstance(given, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(type(n) is int and 0 < n <= MOST_SIZE for n in pair)

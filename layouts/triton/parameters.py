@@ -1,4 +1,4 @@
-"""The parameters of a layout, each asked for with what it must be."""
+"""The parameters of a layout, each checked when it is read."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def bad(message: str, hint: str, field: str = "text") -> LayoutError:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The parameters of one layout, each asked for with what it must be."""
+    """The parameters of one layout, each checked when it is read."""
 
     kind: str
     params: Params
 
     def sizes(self, name: str, rank: int | None = None, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A list of powers of two, or of axes where the name is an order."""
+        """Return a list of powers of two, or of axes where the name is an order."""
         given = self.params.get(name, default)
         right = isinstance(given, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in given)
         if right and given is not None and rank is not None and len(given) != rank:
@@ -68,7 +68,7 @@ class Read:
         return given
 
     def bases(self, name: str, rank: int) -> tuple[Basis, ...]:
-        """A list of bases; [] where it is left out."""
+        """Return a list of bases; [] where it is left out."""
         given = self.params.get(name, [])
         right = isinstance(given, list) and all(
             isinstance(b, list) and len(b) == rank and all(type(n) is int and 0 <= n < MOST_SIZE for n in b)
@@ -80,7 +80,7 @@ class Read:
         return tuple(tuple(basis) for basis in given)
 
     def cga(self, rank: int) -> Linear:
-        """The layout of the blocks of a cluster: CGALayout's bases, or CTAsPerCGA, CTASplitNum and CTAOrder."""
+        """Return the layout of the blocks of a cluster: CGALayout's bases, or CTAsPerCGA, CTASplitNum and CTAOrder."""
         if "CGALayout" in self.params:
             found = self.bases("CGALayout", rank)
             return Linear({"block": found}, reached({"block": found}, rank, self.kind), tuple(reversed(range(rank))))
@@ -102,7 +102,7 @@ Maker = Callable[[Read, tuple[int, ...], int], Linear]
 
 
 def made(kinds: Mapping[str, Maker], kind: str, params: Params, shape: Sequence[int], element_bits: int) -> Linear:
-    """The linear layout of one of several kinds over a tensor, which it must cover."""
+    """Return the linear layout of one of several kinds over a tensor, which it must cover."""
     if not 1 <= len(shape) <= MOST_RANK:
         raise bad(f"shape has {len(shape)} sizes.", f"From 1 to {MOST_RANK}.", "shape")
     for size in shape:
@@ -123,7 +123,7 @@ def made(kinds: Mapping[str, Maker], kind: str, params: Params, shape: Sequence[
 
 
 def reached(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple[int, ...]:
-    """The sizes that bases reach; LayoutError where some coordinate is never reached."""
+    """Return the sizes that bases reach; LayoutError where some coordinate is never reached."""
     every = [basis for found in bases.values() for basis in found]
     sizes = tuple(1 << max([v.bit_length() for v in (basis[axis] for basis in every)] or [0]) for axis in range(rank))
     vectors, pivots = [sum(v << (17 * axis) for axis, v in enumerate(basis)) for basis in every], 0

@@ -23,7 +23,7 @@ def _along(name: str, count: int, axis: int) -> Linear:
 
 
 def _part(read: Read, shape: tuple[int, ...]) -> tuple[Linear, tuple[int, int]]:
-    """(the layout of the cluster's blocks, rows and columns of one block)."""
+    """Return (the layout of the cluster's blocks, rows and columns of one block)."""
     if len(shape) != 2:
         raise bad(f"{read.kind} lays out matrices; the shape has {len(shape)} sizes.", "Give two sizes.", "shape")
     cluster = read.cga(2)
@@ -38,42 +38,56 @@ def _matrix(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
     if high not in (64, 128):
         raise bad(f"{read.kind}: blockM is {high}.", "64 or 128.")
     log2(read.number("blockN", 1, 512))
-    mode = read.params.get("ctaMode")
-    if mode not in (None, "DEFAULT", "default"):
-        raise bad(f"{read.kind}: ctaMode is {mode}.", "Triton 3.9 has no such parameter: leave it out.")
-    if two and cluster.bases["block"][:1] != ((1, 0),):
-        raise bad(
-            f"{read.kind}: twoCTAs with the CGALayout {[list(b) for b in cluster.bases['block']]}.",
-            "The first basis of a pair is [1, 0]: CGALayout = [[1, 0]].",
-        )
+    _check_cluster(read, cluster)
     across = copies("col", 2 if read.params.get("fp4Padded") else 1, 2, ORDER) * _along("col", least, 1)
     tile = copies("col", wide, 2, ORDER)
     if high == 128 or two:
         tile = tile * _along("row", high, 0) * across
-        if high == 64 and least * wide == 1:
-            raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
-        if high == 64:  # the last columns lie in lanes 64 to 127: PTX's layout B
-            found = tile.bases
-            made = {"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}
-            tile = Linear(made, tile.sizes, ORDER)
-    else:  # 16 lanes of each warp; the other 16 hold what the block has more
+        if high == 64:
+            if least * wide == 1:
+                raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
+            tile = _move_last_columns(tile)
+    else:  # 16 lanes of each warp; the other 16 hold the rest of the block
         tile = tile * _along("row", 16, 0) * across
         more = (64, 0) if rows > 64 else (0, least) if cols > least else (0, 0)
         sizes = 64 * (2 if more[0] else 1), least * (2 if more[1] else 1)
         tile = Linear({**tile.bases, "row": (*tile.bases["row"], more, (16, 0), (32, 0))}, sizes, ORDER)
-    for axis, name, have in ((0, "blockM", rows), (1, "blockN", cols)):
+    _check_block(read, tile, (rows, cols))
+    more_rows, more_cols = rows // tile.sizes[0], cols // tile.sizes[1]
+    return tile * _along("col", more_rows, 0) * _along("col", more_cols, 1) * cluster
+
+
+def _check_cluster(read: Read, cluster: Linear) -> None:
+    """Reject the CTA mode of other releases, and a pair whose first basis does not lead to the other CTA."""
+    mode = read.params.get("ctaMode")
+    if mode not in (None, "DEFAULT", "default"):
+        raise bad(f"{read.kind}: ctaMode is {mode}.", "Triton 3.9 has no such parameter: leave it out.")
+    if read.params.get("twoCTAs") and cluster.bases["block"][:1] != ((1, 0),):
+        raise bad(
+            f"{read.kind}: twoCTAs with the CGALayout {[list(b) for b in cluster.bases['block']]}.",
+            "The first basis of a pair is [1, 0]: CGALayout = [[1, 0]].",
+        )
+
+
+def _move_last_columns(tile: Linear) -> Linear:
+    """Move the last columns to lanes 64 to 127: PTX's layout B."""
+    found = tile.bases
+    return Linear({"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}, tile.sizes, ORDER)
+
+
+def _check_block(read: Read, tile: Linear, block: tuple[int, int]) -> None:
+    """Reject a block whose rows or columns are not a multiple of the tile's."""
+    for axis, name, have in ((0, "blockM", block[0]), (1, "blockN", block[1])):
         if have % tile.sizes[axis]:
             raise bad(
                 f"{read.kind}: {name} needs {tile.sizes[axis]} {('rows', 'columns')[axis]}; a block has {have}.",
                 "Give a larger shape or a smaller block.",
                 "shape",
             )
-    more_rows, more_cols = rows // tile.sizes[0], cols // tile.sizes[1]
-    return tile * _along("col", more_rows, 0) * _along("col", more_cols, 1) * cluster
 
 
 def _columns(read: Read, element_bits: int) -> int:
-    """colStride: how many columns of elements the next one is away; older Triton said unpacked."""
+    """Return colStride: the distance of neighbouring columns of elements; older Triton has unpacked instead."""
     if "colStride" not in read.params and isinstance(unpacked := read.params.get("unpacked"), bool):
         return max(1, COLUMN_BITS // element_bits) if unpacked else 1
     found = read.number("colStride", 1, 4)
@@ -85,7 +99,9 @@ def _columns(read: Read, element_bits: int) -> int:
 
 
 def _scales(read: Read, shape: tuple[int, ...], _: int) -> Linear:
-    """32 lanes, repeated in each warp; four scale factors of K in a 32-bit column (PTX: scale factor layouts)."""
+    """Return 32 lanes, repeated in each warp; four scale factors of K in a 32-bit column (PTX: scale factor
+    layouts).
+    """
     cluster, (rows, cols) = _part(read, shape)
     words = read.params.get("blockRepOrder", "mnThenK")
     if words not in ("mnThenK", "kThenMn"):
@@ -101,13 +117,13 @@ def _scales(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 
 
 def held(made: Linear) -> NDArray[np.bool_]:
-    """[lane][column of elements]: whether the place holds an element. Zeros in lanes 32 and 64 are copies."""
+    """Return [lane][column of elements]: whether the place holds an element. Zeros in lanes 32 and 64 are copies."""
     lane = made.bases["row"]
     return _full((*lane[:5], *[(1, 0)] * (len(lane) - 5)))[:, None] & _full(made.bases["col"])
 
 
 def _full(bases: Sequence[Basis]) -> NDArray[np.bool_]:
-    """[index]: whether no bit of it has a basis of zeros."""
+    """Return [index]: whether none of its set bits has a basis of zeros."""
     out = np.ones(1, dtype=np.bool_)
     for basis in bases:
         out = np.concatenate([out, out & any(basis)])

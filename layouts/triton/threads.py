@@ -23,14 +23,14 @@ WAVE = 64  # lanes of AMD's CDNA GPUs
 
 
 def _combined(of_block: Linear, of_cluster: Linear, shape: tuple[int, ...], drop: bool = False) -> Linear:
-    """One block's layout, grown or cut to its part of the shape, times that of the cluster."""
+    """Return one block's layout, grown or cut to its part of the shape, times that of the cluster."""
     cluster = of_cluster.cut(shape)
     part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
     return of_block.grown(part).cut(part, drop) * cluster
 
 
 def _names(*parts: Linear) -> Linear:
-    """A product with all indices there, in Triton's order."""
+    """Return a product with all indices, in Triton's order."""
     out = parts[0]
     for part in parts[1:]:
         out = out * part
@@ -61,12 +61,16 @@ def _lanes(read: Read, threads: Sequence[int]) -> None:
 
 
 def _tile(tile: Sequence[int], width: int, order: Sequence[int], grows: Sequence[int]) -> Linear:
-    """The fragment of one mma: width registers, four lanes and repetitions along the fast axis, eight lanes and
-    repetitions along the other."""
+    """Return the fragment of one mma.
+
+    width registers, four lanes and repetitions along the fast axis, eight lanes and repetitions along the other.
+    """
     rank = len(order)
     inner, outer = order[0], order[1]
     if tile[outer] % 8 or tile[inner] % (4 * width):
-        raise bad(f"The instruction's tile {list(tile)} is no multiple of 8 × {4 * width}.", "Give instrShape [16, 8].")
+        raise bad(
+            f"The instruction's tile {list(tile)} is not a multiple of 8 × {4 * width}.", "Give instrShape [16, 8]."
+        )
     parts = (
         ("register", width, inner),
         ("lane", 4, inner),
@@ -81,7 +85,7 @@ def _tile(tile: Sequence[int], width: int, order: Sequence[int], grows: Sequence
 
 
 def _mma_shape(read: Read, rank: int) -> tuple[int, tuple[int, int]]:
-    """(version, rows and columns of one warp's instruction)."""
+    """Return (version, rows and columns of one warp's instruction)."""
     version = read.number("versionMajor", 1, 9)
     if version not in (2, 3):
         raise LayoutError(
@@ -111,7 +115,7 @@ def _mma(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 
 
 def _warp_order(rank: int, version: int) -> tuple[int, ...]:
-    """mma.sync numbers warps along n first, wgmma along m."""
+    """Return the order of warps: mma.sync numbers them along n first, wgmma along m."""
     found = list(reversed(range(rank)))
     if version == 3:
         found[0], found[1] = found[1], found[0]
@@ -155,7 +159,7 @@ def _dot(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
 
 
 def _broadcast(name: str, sizes: Sequence[int], order: Sequence[int], k: int, grows: Sequence[int]) -> Linear:
-    """An index that fills a shape, and repeats along k."""
+    """Return an index that fills a shape, and repeats along k."""
     rank = len(sizes)
     out = Linear({name: ()}, (1,) * rank, tuple(grows))
     for axis in order:

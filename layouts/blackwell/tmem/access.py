@@ -68,12 +68,12 @@ class Access:
 
     @property
     def tall(self) -> int:
-        """Lanes of a quarter that a load or store reaches; of a copy or shift those it reaches at all."""
+        """Lanes of a quarter that a load or store reaches; for a copy or shift, all lanes it reaches."""
         return self.move.lanes if self.move else self.pattern.thread_count
 
     @property
     def of_quarters(self) -> bool:
-        """Whether a copy writes one lane of every quarter, counted from the address's."""
+        """Whether a copy writes one lane of every quarter, counted from the address."""
         return not self.by_warp and self.tall == LANES // QUARTER
 
     @property
@@ -92,16 +92,19 @@ EXAMPLE = "tcgen05.ld.sync.aligned.32x32b.x32.b32"
 
 
 def is_access(text: str) -> bool:
-    """Whether a PTX text is a tcgen05.ld, .st, .cp or .shift."""
+    """Return whether a PTX text is a tcgen05.ld, .st, .cp or .shift."""
     return bool(_ACCESS.match(text.strip()))
 
 
 def access(text: str, split: int = 0, field: str = "access") -> Access:
-    """An access by its PTX text. split: the constant of 16x32bx2 between its halves; x, or 2x packed, where it is 0."""
+    """Parse an access from its PTX text.
+
+    split: the constant of 16x32bx2 between its halves; 0 for x, or 2x packed.
+    """
     found = _ACCESS.search(text)
     if not found:
         raise LayoutError(
-            "bad_access", f"'{shown(text, 80)}' is no access to tensor memory.", f"Write e.g. {EXAMPLE}.", field
+            "bad_access", f"'{shown(text, 80)}' is not an access to tensor memory.", f"Write e.g. {EXAMPLE}.", field
         )
     verb, words = found[1].lower(), re.findall(r"[\w:]+", found[2].lower())
     if verb == "shift":
@@ -152,14 +155,14 @@ def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Acc
 
 
 def shifted() -> IntArray:
-    """By lane: the lane whose row it holds after a tcgen05.shift; the last lane of a quarter keeps its own."""
+    """Return, by lane, the lane whose row it holds after a tcgen05.shift; the last lane of a quarter keeps its own."""
     quarter, inside = np.divmod(np.arange(LANES), QUARTER)
     out: IntArray = (quarter * QUARTER + np.minimum(inside + SHIFTED_BY, QUARTER - 1)).astype(np.int32)
     return out
 
 
 def split_columns(found: Access, columns: Any) -> Any:
-    """Columns of an access; those of a second half with an offset of its own moved to where that puts them."""
+    """Return the columns of an access, with the second half moved by its own offset where it has one."""
     if not found.split or not found.halves:
         return columns
     half = found.columns // 2
@@ -167,7 +170,9 @@ def split_columns(found: Access, columns: Any) -> Any:
 
 
 def touched(found: Access, lane: int, column: int) -> Mask:
-    """What an access at an address touches: bool [lanes][columns]; beyond the memory it is cut off."""
+    """Return the lanes and columns that an access at an address touches: bool [lanes][columns], cut off at the memory's
+    end.
+    """
     out = np.zeros((LANES, COLUMNS), bool)
     lanes: Any
     columns: Any

@@ -45,6 +45,20 @@ class Mma:
     scale_vec: str = ""
 
     def __post_init__(self) -> None:
+        self._check_sizes()
+        whole = self.kind.k * (2 if self.sparse else 1)
+        longer = self.k == 96 and self.kind.has("k") and not self.sparse
+        if self.k not in (0, whole) and not longer:
+            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {whole} here.", "k")
+        usual = self.kind.element_bits
+        if self.bits not in (0, usual):
+            raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
+        object.__setattr__(self, "scale_vec", self._read_vector())
+        object.__setattr__(self, "k", self.k or whole)
+        object.__setattr__(self, "bits", usual)
+
+    def _check_sizes(self) -> None:
+        """Reject a form that the kind does not have, and M and N that the form does not take."""
         sizes = self.kind.sizes.get((self.form, self.sparse))
         if sizes is None:
             says = f"kind::{self.kind.name} has no {CALLED[self.form]} with a {'sparse' if self.sparse else 'dense'} A."
@@ -56,24 +70,16 @@ class Mma:
             if size not in legal:
                 says = f"{name} is {size}. {CALLED[self.form]} with kind::{self.kind.name} takes {words}."
                 raise LayoutError(f"bad_{name}", says, "PTX ISA 9.1, Table 39.", name)
-        whole = self.kind.k * (2 if self.sparse else 1)
-        if self.k not in (0, whole) and not (self.k == 96 and self.kind.has("k") and not self.sparse):
-            raise LayoutError("bad_k", f"k is {self.k}.", f"kind::{self.kind.name} takes {whole} here.", "k")
-        usual = self.kind.element_bits
-        if self.bits not in (0, usual):
-            raise LayoutError("bad_bits", f"bits is {self.bits}.", f"A of kind::{self.kind.name} has {usual}.", "bits")
-        vector = self.scale_vec or next(iter(self.kind.scaled), "")
-        if vector not in (*self.kind.scaled, ""):
-            allowed = listed(list(self.kind.scaled), "or") or "nothing: it is not block-scaled"
-            raise LayoutError(
-                "bad_scale_vec",
-                f"scale_vec is {shown(vector)}.",
-                f"kind::{self.kind.name} takes {allowed}.",
-                "scale_vec",
-            )
-        object.__setattr__(self, "k", self.k or whole)
-        object.__setattr__(self, "bits", usual)
-        object.__setattr__(self, "scale_vec", vector)
+
+    def _read_vector(self) -> str:
+        """Return the scale vector, the kind's first where none is given; LayoutError where the kind lacks it."""
+        legal = list(self.kind.scaled)
+        vector = self.scale_vec or (legal[0] if legal else "")
+        if vector and vector not in legal:
+            allowed = listed(legal, "or") or "nothing: it is not block-scaled"
+            says = f"scale_vec is {shown(vector)}."
+            raise LayoutError("bad_scale_vec", says, f"kind::{self.kind.name} takes {allowed}.", "scale_vec")
+        return vector
 
     @property
     def place(self) -> Place:
@@ -86,7 +92,7 @@ class Mma:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """What of it may lie in tensor memory."""
+        """The operands that may lie in tensor memory."""
         return (
             "d",
             "a",
@@ -97,7 +103,10 @@ class Mma:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """One operand in tensor memory. bits: of a unit; maps: of CUTLASS that equal the pattern, 0: inferred."""
+    """One operand in tensor memory.
+
+    bits: per unit; maps: the number of CUTLASS's maps that equal the pattern, 0: inferred.
+    """
 
     operand: str
     letter: str
@@ -114,7 +123,7 @@ class Layout:
 
     @property
     def evidence(self) -> str:
-        """What stands behind it, in a line."""
+        """What proves this map, in one line."""
         agrees = f"agrees with CUTLASS ({self.maps} maps)" if self.maps else f"{INFERRED}: no map of CUTLASS shows it"
         return f"documented; {agrees}; not executed on hardware"
 
@@ -124,12 +133,12 @@ class Layout:
         return dict(zip(self.axes, self.pattern.evaluate(), strict=True))
 
     def owners(self, row: int, col: int, half: int = 0) -> list[tuple[int, int]]:
-        """Every (lane, unit) that holds an element."""
+        """Return every (lane, unit) that holds an element."""
         return self.pattern.owners(row, col, *((half,) if len(self.axes) == 3 else ()))
 
 
 def layout(mma: Mma, operand: str) -> Layout:
-    """Where an operand of an MMA lies; LayoutError for one that is not in tensor memory, and for what is open."""
+    """Return where an operand of an MMA lies; LayoutError for one outside tensor memory, and for what is open."""
     if operand not in OPERANDS:
         raise LayoutError("bad_operand", f"No operand '{operand}'.", f"Allowed: {', '.join(OPERANDS)}.", "operand")
     if operand not in mma.operands:
@@ -188,10 +197,12 @@ def _scales(mma: Mma, operand: str) -> Layout:
 
 
 def columns_of(operand: Operand) -> int:
-    """32-bit columns that an operand spans: those it lies in, or those its registers are loaded from or stored to."""
+    """Return the 32-bit columns of an operand: those it lies in, or those its registers are loaded from or stored
+    to.
+    """
     return operand.extents.get("column", operand.registers)
 
 
 def form_called(form: str) -> str:
-    """How a form is written: `.cta_group::2`, `.ws`."""
+    """Return how a form is written: `.cta_group::2`, `.ws`."""
     return CALLED[form]

@@ -19,7 +19,7 @@ from lanescope.reading import listed
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An operand at an address. name: how the picture calls it."""
+    """An operand at an address. name: its name in the picture."""
 
     name: str
     layout: Layout
@@ -28,7 +28,7 @@ class Placed:
 
     @property
     def mask(self) -> Mask:
-        """The lanes and columns it takes: bool [lanes][columns]; of interleaved halves the one its lane says."""
+        """The lanes and columns it takes: bool [lanes][columns]; for interleaved halves the one its lane selects."""
         out = np.zeros((LANES, COLUMNS), bool)
         wide = slice(self.column, self.column + self.layout.columns)
         rows = np.ones(LANES, bool)
@@ -40,7 +40,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with a placement: ptxas's name of the check, about whom, and why."""
+    """One error of a placement: ptxas's name of the check, the operand, and the reason."""
 
     code: str
     name: str
@@ -49,14 +49,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Columns that were allocated, from `first` on."""
+    """Allocated columns, from `first` on."""
 
     columns: int = COLUMNS
     first: int = 0
 
 
 def allocation_faults(given: Allocation) -> list[Fault]:
-    """What tcgen05.alloc refuses: a power of two from 32 to 512, inside the memory."""
+    """Return what tcgen05.alloc refuses: sizes must be powers of two from 32 to 512, inside the memory."""
     columns = given.columns
     out = []
     if columns & (columns - 1) or not LEAST_ALLOCATION <= columns <= COLUMNS:
@@ -69,7 +69,7 @@ def allocation_faults(given: Allocation) -> list[Fault]:
 
 
 def faults(given: Allocation, placed: list[Placed], mma_of: dict[str, Mma]) -> list[Fault]:
-    """What is wrong with operands in an allocation: bounds, alignment of lanes, overlaps, in that order."""
+    """Return what is wrong with operands in an allocation: bounds, alignment of lanes, overlaps, in that order."""
     out = allocation_faults(given)
     for one in placed:
         last = one.column + one.layout.columns - 1
@@ -91,7 +91,7 @@ def faults(given: Allocation, placed: list[Placed], mma_of: dict[str, Mma]) -> l
 
 
 def idesc_faults(given: Idesc, mma: Mma) -> list[Fault]:
-    """What an MMA's instruction descriptor says otherwise than its PTX text and placement: sparsity, M and N."""
+    """Return where an MMA's instruction descriptor contradicts its PTX text and placement: sparsity, M and N."""
     out = []
     if given.sparse != mma.sparse:
         said = "sparse" if given.sparse else "dense"
@@ -106,7 +106,7 @@ def idesc_faults(given: Idesc, mma: Mma) -> list[Fault]:
 
 
 def _aligned_alike(placed: list[Placed], mma_of: dict[str, Mma]) -> list[Fault]:
-    """In layouts C and F the operands of one MMA begin at the same lane (PTX ISA 9.1, 9.7.16.10.8.5)."""
+    """Return operands of one MMA that begin at different lanes in layouts C and F (PTX ISA 9.1, 9.7.16.10.8.5)."""
     out = []
     for n, one in enumerate(placed):
         split = [
@@ -131,7 +131,9 @@ def _bounds(name: str, first: int, last: int, given: Allocation) -> list[Fault]:
 
 
 def access_faults(found: Access, lane: int, column: int, warp: int, given: Allocation) -> list[Fault]:
-    """What is wrong with an access at an address: bounds, the quarter that the warp owns, the lane's alignment."""
+    """Return what is wrong with an access at an address: bounds, the quarter that the warp owns, the lane's
+    alignment.
+    """
     out = _bounds(found.ptx, column, column + found.columns - 1, given)
     quarter = lane // QUARTER
     if lane >= LANES:

@@ -28,7 +28,7 @@ from lanescope.shared.swizzle import Swizzle
 
 
 def _each(one: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLayout:
-    """act on every (size, stride)."""
+    """Apply a function to every (size, stride)."""
 
     def walk(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
         if isinstance(shape, int):
@@ -40,7 +40,7 @@ def _each(one: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLa
 
 
 def upcast(one: CuteLayout, count: int) -> CuteLayout:
-    """The layout of elements `count` times as wide."""
+    """Return the layout of elements `count` times as wide."""
 
     def cast(n: int, d: int) -> tuple[int, int]:
         if d == 0:
@@ -60,7 +60,7 @@ def upcast(one: CuteLayout, count: int) -> CuteLayout:
 
 
 def downcast(one: CuteLayout, count: int) -> CuteLayout:
-    """The layout of `count` times as many elements, each as much narrower."""
+    """Return the layout of `count` times as many elements, each as much narrower."""
     if 1 not in leaves(one.stride) and count > 1:
         raise refused(f"downcast<{count}> of {one}: no mode has stride 1.", "Downcast requires adjacent elements.")
     made = _each(body(one), lambda n, d: (n * count, d) if d == 1 else (n, d * count))
@@ -68,7 +68,7 @@ def downcast(one: CuteLayout, count: int) -> CuteLayout:
 
 
 def _shifted(swizzle: Swizzle | None, count: int, way: int) -> Swizzle | None:
-    """A swizzle that counts in units `count` times as large (way −1) or small (1)."""
+    """Return a swizzle for units `count` times as large (way −1) or small (1)."""
     if swizzle is None or count == 1:
         return swizzle
     if count & (count - 1):
@@ -78,7 +78,7 @@ def _shifted(swizzle: Swizzle | None, count: int, way: int) -> Swizzle | None:
 
 
 def recast(one: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
-    """The layout of the same storage in elements of another width."""
+    """Return the layout of the same storage in elements of another width."""
     common = gcd(old_bits, new_bits)
     up, down = new_bits // common, old_bits // common
     made = upcast(one, up) if up > 1 else one
@@ -86,13 +86,14 @@ def recast(one: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
 
 
 def with_shape(one: CuteLayout, shape: Nested) -> CuteLayout:
-    """The same indices under another shape: one ∘ (shape)."""
+    """Return the same indices under another shape: one ∘ (shape)."""
     return composition(one, layout(shape))
 
 
 def sliced(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
-    """(layout of the modes at underscores, index of the rest) for a coordinate with None at the underscores. Behind a
-    swizzle the index stays the layout's offset, and the second is 0.
+    """Return (layout of the modes at underscores, index of the rest) for a coordinate with None at the underscores.
+
+    Behind a swizzle the index stays the layout's offset, and the second is 0.
     """
 
     def pick(c: Nested, nested: Nested) -> tuple[Nested, ...]:
@@ -118,12 +119,12 @@ def sliced(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
 
 
 def inside(coord: Nested, shape: Nested) -> None:
-    """LayoutError for a coordinate that a shape has not: CuTe itself would go on past the end."""
+    """Raise LayoutError for a coordinate outside the shape: CuTe itself would go on past the end."""
     if isinstance(coord, tuple):
         if isinstance(shape, int) or len(coord) != len(shape):
             raise LayoutError(
                 "bad_coordinate",
-                f"{said(coord)} is no coordinate of the shape {spelled(shape)}.",
+                f"{said(coord)} is not a coordinate of the shape {spelled(shape)}.",
                 f"One nested as {spelled(shape)}, an int for a whole mode, _ for a mode that stays.",
                 "coord",
             )
@@ -143,12 +144,12 @@ def _zeroed(coord: Nested) -> Nested:
 
 
 def said(coord: Nested) -> str:
-    """A coordinate as CuTe prints it: `(3,_)`."""
+    """Return a coordinate as CuTe prints it: `(3,_)`."""
     return f"({','.join(map(said, coord))})" if isinstance(coord, tuple) else "_" if coord is None else str(coord)
 
 
 def flattened(one: CuteLayout) -> CuteLayout:
-    """Without nesting."""
+    """Return the layout without nesting."""
     if depth(one.shape) < 2:
         return one
     return replace(one, shape=tuple(leaves(one.shape)), stride=tuple(leaves(one.stride)))

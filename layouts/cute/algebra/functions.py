@@ -31,36 +31,36 @@ MOST_CHECKED = 1 << 12  # indices of a layout whose inverse is tried out
 
 
 def layout(shape: Nested, stride: Nested = None) -> CuteLayout:
-    """shape:stride; without a stride compact column-major, as make_layout(shape)."""
+    """Return shape:stride; without a stride compact column-major, as make_layout(shape)."""
     return CuteLayout(shape, compact(shape) if stride is None else stride)
 
 
 def row_major(shape: Nested) -> CuteLayout:
-    """make_layout(shape, LayoutRight{})."""
+    """Return make_layout(shape, LayoutRight{})."""
     return CuteLayout(shape, compact_right(shape))
 
 
 def joined(*parts: CuteLayout) -> CuteLayout:
-    """make_layout(a, b, …): each plain layout is a mode of the result."""
+    """Return make_layout(a, b, …): each plain layout is a mode of the result."""
     for part in parts:
         plain(part, "make_layout")
     return CuteLayout(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
 
 
 def body(one: CuteLayout) -> CuteLayout:
-    """The layout behind a swizzle and an offset."""
+    """Return the layout behind a swizzle and an offset."""
     return CuteLayout(one.shape, one.stride)
 
 
 def spelled_tiler(tiler: Tiler) -> str:
-    """A tiler as CuTe prints it: `(32:1,_,(4,2):(1,8))`."""
+    """Return a tiler as CuTe prints it: `(32:1,_,(4,2):(1,8))`."""
     if isinstance(tiler, tuple):
         return f"({','.join(map(spelled_tiler, tiler))})"
     return "_" if tiler is None else str(tiler)
 
 
 def tiler_size(tiler: Tiler) -> Nested:
-    """The sizes of a tiler's modes; None where a mode is the underscore."""
+    """Return the sizes of a tiler's modes; None where a mode is the underscore."""
     if isinstance(tiler, tuple):
         return tuple(map(tiler_size, tiler))
     return tiler if tiler is None or isinstance(tiler, int) else tiler.size
@@ -80,7 +80,7 @@ def plain(one: CuteLayout, what: str) -> CuteLayout:
 
 
 def behind(one: CuteLayout, act: Callable[[CuteLayout], CuteLayout]) -> CuteLayout:
-    """An operation on the layout behind a swizzle and an offset, which stay in front of the result."""
+    """Apply an operation to the layout behind a swizzle and an offset, which stay in front of the result."""
     made = act(body(one))
     return replace(made, swizzle=one.swizzle, offset=one.offset, unit_bits=one.unit_bits)
 
@@ -88,7 +88,7 @@ def behind(one: CuteLayout, act: Callable[[CuteLayout], CuteLayout]) -> CuteLayo
 def by_mode(
     one: CuteLayout, tiler: tuple[Tiler, ...], act: Callable[[CuteLayout, Tiler], CuteLayout], what: str, rest: bool
 ) -> CuteLayout:
-    """act on each mode with its part of the tiler; rest: whether the modes behind stay."""
+    """Apply an operation to each mode with its part of the tiler; rest: whether the modes after them stay."""
     if len(tiler) > one.rank:
         raise refused(
             f"{what}: the tiler {spelled_tiler(tiler)} has {len(tiler)} modes, {one} has {one.rank}.",
@@ -102,8 +102,9 @@ def by_mode(
 
 
 def _merged(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLayout:
-    """Neighbours that continue one another as one mode, modes of size 1 dropped. endless: the function past the size
-    stays, too (CuTe's coalesce_x): the last mode is kept even where its size is 1.
+    """Merge neighbours that continue one another, and drop modes of size 1.
+
+    endless: keep the function past the size, too (CuTe's coalesce_x): the last mode is kept even where its size is 1.
     """
     out: list[tuple[int, int]] = []
     if endless and pairs and pairs[-1][0] == 1:
@@ -125,8 +126,9 @@ def _pairs(one: CuteLayout) -> list[tuple[int, int]]:
 
 
 def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
-    """Fewest modes with the same index for every colexicographic coordinate; profile: a tuple whose ints say which
-    modes are coalesced each for itself.
+    """Return the fewest modes with the same index for every colexicographic coordinate.
+
+    profile: a tuple whose ints say which modes are coalesced separately.
     """
     if isinstance(profile, tuple):
         return behind(one, lambda it: by_mode(it, profile, coalesce, "coalesce", True))
@@ -134,7 +136,7 @@ def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
 
 
 def filtered(one: CuteLayout) -> CuteLayout:
-    """Without the modes of stride 0 and size 1 (CuTe's filter)."""
+    """Return the layout without the modes of stride 0 and size 1 (CuTe's filter)."""
     return behind(one, lambda it: _merged([(n, d) for n, d in _pairs(it) if d]))
 
 
@@ -142,7 +144,10 @@ def filtered(one: CuteLayout) -> CuteLayout:
 
 
 def composition(a: CuteLayout, b: Tiler) -> CuteLayout:
-    """A ∘ B: result(c) = A(B(c)), with B's profile. A tuple of tilers composes by mode; modes behind it are dropped."""
+    """Return A ∘ B: result(c) = A(B(c)), with B's profile.
+
+    A tuple of tilers composes by mode; further modes are dropped.
+    """
     if b is None:
         return a
     if isinstance(b, tuple):
@@ -168,7 +173,7 @@ def _composed(a: CuteLayout, b: CuteLayout) -> CuteLayout:
 
 
 def _checked(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
-    """Modes of B that each compose with A may carry when added: CuTe does not see that."""
+    """Reject modes of B that each compose with A, but carry into each other when added: CuTe does not check that."""
     want = tuples.indices(b.indices(), a.shape, a.stride)
     for at in np.flatnonzero(want != made.indices())[:1].tolist():
         coord = coordinate(at, b.shape)
@@ -180,30 +185,36 @@ def _checked(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
 
 
 def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout) -> tuple[Nested, Nested]:
-    """The coalesced modes of A that one mode count:step of B walks through."""
+    """Return the coalesced modes of A that one mode count:step of B walks through."""
     if step == 0:
         return count, 0
     if len(left) == 1:
         return count, step * left[0][1]
+
+    def refuse(why: str, hint: str) -> LayoutError:
+        return refused(f"{a} ∘ {b} is not admissible: the mode {count}:{step} {why}.", hint)
+
     rest, stride, out = count, step, []
     for size_, step_ in left[:-1]:
         if stride >= size_ and stride % size_:
-            raise refused(
-                f"{a} ∘ {b} is not admissible: the mode {count}:{step} steps by {stride} over a mode of size {size_}"
-                f" ({size_}:{step_}), and {size_} does not divide {stride} (CuTe's Stride Divisibility Condition).",
+            raise refuse(
+                f"steps by {stride} over a mode of size {size_} ({size_}:{step_}), and {size_} does not divide {stride}"
+                " (CuTe's Stride Divisibility Condition)",
                 f"Give a stride that is smaller than {size_} or a multiple of it.",
             )
         runs = -(-size_ // stride)
         if runs > 1 and rest > 1:
             taken = min(runs, rest)
-            if rest % taken or (rest > taken and size_ % stride):
-                why = f"{taken} does not divide {rest}" if rest % taken else f"{stride} does not divide {size_}"
-                raise refused(
-                    f"{a} ∘ {b} is not admissible: the mode {count}:{step} takes {taken} steps of {stride} in the mode"
-                    f" {size_}:{step_} and goes on, but {why} (CuTe's Shape Divisibility Condition).",
-                    f"Give a size that is a divisor or a multiple of {taken}."
-                    if rest % taken
-                    else f"Give a stride that divides {size_}, or a size of at most {taken}.",
+            taking = f"takes {taken} steps of {stride} in the mode {size_}:{step_} and goes on, but"
+            if rest % taken:
+                raise refuse(
+                    f"{taking} {taken} does not divide {rest} (CuTe's Shape Divisibility Condition)",
+                    f"Give a size that is a divisor or a multiple of {taken}.",
+                )
+            if rest > taken and size_ % stride:
+                raise refuse(
+                    f"{taking} {stride} does not divide {size_} (CuTe's Shape Divisibility Condition)",
+                    f"Give a stride that divides {size_}, or a size of at most {taken}.",
                 )
             out.append((taken, stride * step_))
             rest //= taken
@@ -217,14 +228,14 @@ def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: C
 
 
 def _sorted(one: CuteLayout) -> list[tuple[int, int, int]]:
-    """(stride, size, first coordinate it steps over) of the coalesced modes, smallest stride first."""
+    """Return (stride, size, first coordinate it steps over) of the coalesced modes, smallest stride first."""
     pairs = _pairs(_merged(_pairs(one)))
     below = [1, *accumulate((n for n, _ in pairs), lambda x, y: x * y)]
     return sorted((step, count, start) for (count, step), start in zip(pairs, below, strict=False))
 
 
 def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
-    """The layout of what `one` leaves out of `target` indices (its cosize when left out), in ascending order."""
+    """Return the layout of what `one` leaves out of `target` indices (default: its cosize), in ascending order."""
     plain(one, "complement")
     own = filtered(one)
     if target is None:
@@ -246,7 +257,9 @@ def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
 
 
 def covered(one: CuteLayout) -> int:
-    """The least size that a layout and its complement map onto itself: what one tiler of a mode needs, gaps included.
+    """Return the smallest size that a layout and its complement map onto itself: what one tiler of a mode needs with
+    its gaps.
+
     CuTe's size of a tiler leaves its gaps out.
 
     >>> covered(CuteLayout((4, 2, 4), (1, 32, 8))), covered(CuteLayout((4, 4, 2), (1, 8, 4)))
@@ -256,7 +269,7 @@ def covered(one: CuteLayout) -> int:
 
 
 def _ceil_div(a: Nested, b: int) -> Nested:
-    """CuTe's ceil_div of a shape by a number, which is folded over the modes."""
+    """Return CuTe's ceil_div of a shape by a number, folded over the modes."""
     if isinstance(a, int):
         return -(-a // b)
     out = []
@@ -267,7 +280,7 @@ def _ceil_div(a: Nested, b: int) -> Nested:
 
 
 def right_inverse(one: CuteLayout) -> CuteLayout:
-    """R with one(R(i)) = i, as long as indices without a gap go on from 0."""
+    """Return R with one(R(i)) = i, for indices i that follow from 0 without a gap."""
     plain(one, "right_inverse")
     out, reached = [(1, 0)], 1
     for step, count, start in _sorted(one):
@@ -278,7 +291,7 @@ def right_inverse(one: CuteLayout) -> CuteLayout:
 
 
 def left_inverse(one: CuteLayout) -> CuteLayout:
-    """L with L(one(i)) = i for an injective layout; where indices repeat, one(L(one(i))) = one(i)."""
+    """Return L with L(one(i)) = i for an injective layout; where indices repeat, one(L(one(i))) = one(i)."""
     plain(one, "left_inverse")
     found = [row for row in _sorted(one) if row[0]]
     shapes: list[int] = []
@@ -301,13 +314,13 @@ def left_inverse(one: CuteLayout) -> CuteLayout:
 
 
 def _leads_back(one: CuteLayout, made: CuteLayout) -> bool:
-    """Whether one(made(i)) = i for every index of `one`."""
+    """Return whether one(made(i)) = i for every index of `one`."""
     held = one.indices()
     return np.array_equal(tuples.indices(tuples.indices(held, made.shape, made.stride), one.shape, one.stride), held)
 
 
 def distinct(one: CuteLayout) -> int:
-    """How many different indices a layout has.
+    """Return how many different indices a layout has.
 
     >>> distinct(CuteLayout((4, 8), (1, 2))), distinct(CuteLayout((4, 8), (8, 0)))
     (18, 4)
@@ -329,20 +342,22 @@ def distinct(one: CuteLayout) -> int:
 
 
 def nullspace(one: CuteLayout) -> CuteLayout:
-    """The coordinates that all give index 0: the modes of stride 0."""
+    """Return the layout of the coordinates that all give index 0: the modes of stride 0."""
     starts = compact(tuple(leaves(one.shape)))
     found = [(n, start) for (n, d), start in zip(_pairs(one), starts, strict=True) if d == 0]
     return CuteLayout(unwrapped(n for n, _ in found), unwrapped(d for _, d in found)) if found else ONE
 
 
 def max_common_layout(a: CuteLayout, b: CuteLayout) -> CuteLayout:
-    """The most elements that are contiguous from 0 in both layouts: R with a(R(i)) = b(R(i)) = i."""
+    """Return the layout of the most elements that are contiguous from 0 in both layouts: R with a(R(i)) = b(R(i)) =
+    i.
+    """
     inverse = right_inverse(b)
     common = coalesce(composition(a, inverse)).modes[0]
     return composition(inverse, common) if common.stride == 1 else ONE
 
 
 def max_common_vector(a: CuteLayout, b: CuteLayout) -> int:
-    """How many elements are contiguous from 0 in both layouts."""
+    """Return how many elements are contiguous from 0 in both layouts."""
     common = coalesce(composition(a, right_inverse(b))).modes[0]
     return common.size if common.stride == 1 else 1

@@ -36,7 +36,7 @@ def _as_layout(tiler: CuteLayout | int) -> CuteLayout:
 
 
 def logical_divide(one: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """(tile, rest): what the tiler picks, then the rest; a tuple of tilers divides by mode."""
+    """Return (tile, rest): what the tiler picks, then the rest; a tuple of tilers divides by mode."""
     if tiler is None:
         return one
     if isinstance(tiler, tuple):
@@ -46,7 +46,7 @@ def logical_divide(one: CuteLayout, tiler: Tiler) -> CuteLayout:
 
 
 def logical_product(block: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """(block, repetitions): the block laid over the tiler's indices, counted in whole blocks."""
+    """Return (block, repetitions): the block laid over the tiler's indices, counted in whole blocks."""
     if tiler is None:
         return block
     if isinstance(tiler, tuple):
@@ -60,7 +60,7 @@ def logical_product(block: CuteLayout, tiler: Tiler) -> CuteLayout:
 
 
 def unzipped(one: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """The pairs at the tiler's places gathered into two modes (CuTe's tile_unzip)."""
+    """Gather the pairs at the tiler's places into two modes (CuTe's tile_unzip)."""
 
     def zip2(nested: Nested, guide: Tiler) -> Nested:
         if not isinstance(guide, tuple):
@@ -77,17 +77,17 @@ def unzipped(one: CuteLayout, tiler: Tiler) -> CuteLayout:
 
 
 def zipped_divide(one: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """((tile, …), (rest, …))."""
+    """Divide into ((tile, …), (rest, …))."""
     return unzipped(logical_divide(one, tiler), tiler)
 
 
 def zipped_product(block: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """((block, …), (repetitions, …))."""
+    """Multiply to ((block, …), (repetitions, …))."""
     return unzipped(logical_product(block, tiler), tiler)
 
 
 def _opened(one: CuteLayout, first: bool) -> CuteLayout:
-    """The second mode's modes (and the first's) as modes of the whole."""
+    """Return the second mode's modes (and the first's) as modes of the whole."""
 
     def flat(nested: Nested) -> Nested:
         return (*(modes(nested[0]) if first else (nested[0],)), *modes(nested[1]))
@@ -96,27 +96,27 @@ def _opened(one: CuteLayout, first: bool) -> CuteLayout:
 
 
 def tiled_divide(one: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """((tile, …), rest, …)."""
+    """Divide into ((tile, …), rest, …)."""
     return _opened(zipped_divide(one, tiler), False)
 
 
 def flat_divide(one: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """(tile, …, rest, …)."""
+    """Divide into (tile, …, rest, …)."""
     return _opened(zipped_divide(one, tiler), True)
 
 
 def tiled_product(block: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """((block, …), repetitions, …)."""
+    """Multiply to ((block, …), repetitions, …)."""
     return _opened(zipped_product(block, tiler), False)
 
 
 def flat_product(block: CuteLayout, tiler: Tiler) -> CuteLayout:
-    """(block, …, repetitions, …)."""
+    """Multiply to (block, …, repetitions, …)."""
     return _opened(zipped_product(block, tiler), True)
 
 
 def _padded(one: CuteLayout, count: int) -> CuteLayout:
-    """With modes 1:0 appended up to `count` modes."""
+    """Append modes 1:0 up to `count` modes."""
     return joined(*one.modes, *[ONE] * (count - one.rank))
 
 
@@ -133,17 +133,17 @@ def _interleaved(block: CuteLayout, tiler: CuteLayout, raked: bool) -> CuteLayou
 
 
 def blocked_product(block: CuteLayout, tiler: CuteLayout) -> CuteLayout:
-    """The block at every element of the tiler, mode by mode: ((block, tiler), …)."""
+    """Return the block at every element of the tiler, mode by mode: ((block, tiler), …)."""
     return _interleaved(block, plain(tiler, "blocked_product over a tiler"), False)
 
 
 def raked_product(block: CuteLayout, tiler: CuteLayout) -> CuteLayout:
-    """As blocked_product with the blocks interleaved: ((tiler, block), …)."""
+    """Return the product of blocked_product with the blocks interleaved: ((tiler, block), …)."""
     return _interleaved(block, plain(tiler, "raked_product over a tiler"), True)
 
 
 def ordered(shape: Nested, order: Sequence[int] | None = None) -> CuteLayout:
-    """make_ordered_layout: compact strides, the mode with the least order first."""
+    """Return make_ordered_layout: compact strides, the mode with the lowest order first."""
     parts = modes(shape)
     order = tuple(range(len(parts))) if order is None else order
     if len(order) != len(parts):
@@ -159,7 +159,7 @@ def ordered(shape: Nested, order: Sequence[int] | None = None) -> CuteLayout:
 
 
 def tile_to_shape(block: CuteLayout, shape: Nested, order: Sequence[int] | None = None) -> CuteLayout:
-    """The block repeated until it has a shape; order: which mode is filled first (CuTe's Step)."""
+    """Repeat the block until it has a shape; order: which mode is filled first (CuTe's Step)."""
     target = tuple(map(size, modes(shape)))
     have = (
         tuple(size(mode.shape) for mode in _padded(body(block), len(target)).modes) if block.rank <= len(target) else ()

@@ -1,4 +1,4 @@
-"""Right operands near one that is not admissible, which are."""
+"""Admissible right operands near one that is not admissible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FITTED = {"composition", "logical_divide", "zipped_divide", "tiled_divide", "fla
 
 
 def with_fit(op: str, given: Sequence[Value], act: Callable[..., Value], error: LayoutError) -> LayoutError:
-    """A refused composition or divide with the nearest right operands that would do."""
+    """Return the error of a refused composition or divide with the nearest right operands that are admissible."""
     if op not in FITTED or error.code != "not_admissible":
         return error
     fits = nearest_fits(given[0], given[1], act)
@@ -25,7 +25,7 @@ def with_fit(op: str, given: Sequence[Value], act: Callable[..., Value], error: 
 
 
 def nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value], Value]) -> list[CuteLayout]:
-    """Right operands that differ from b in one size or stride and are taken, the nearest first; three at most."""
+    """Return at most three admissible right operands that differ from b in one size or stride, the nearest first."""
     if (
         not isinstance(a, CuteLayout)
         or not isinstance(b, CuteLayout)
@@ -58,7 +58,7 @@ def nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value], Val
 
 
 def _like(nested: Any, flat: Sequence[int]) -> Any:
-    """The numbers nested as another tuple is."""
+    """Nest numbers as another tuple is nested."""
     left = list(flat)
 
     def walk(item: Any) -> Any:

@@ -1,10 +1,10 @@
-"""CuTe's operations as a table: the arguments of each, what computes it and what says it; and one of them called."""
+"""CuTe's operations as a table: the arguments of each, the function that computes it and the one that describes it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lanescope.cute import algebra, tuples
 from lanescope.cute.calls import sentences
@@ -35,7 +35,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operation: how many arguments it takes, its first and second by kind, what computes it, what says it."""
+    """An operation: how many arguments it takes, the function that computes it, and the one that describes it in a
+    sentence.
+    """
 
     least: int
     most: int
@@ -142,7 +144,7 @@ PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_ve
 
 
 def called(op: str, given: Sequence[Value]) -> Step:
-    """One operation on values; a refusal is a step with its error."""
+    """Run one operation on values; a refusal is a step with its error."""
     row = OPS[op]
     text = f"{op}({', '.join(map(written, given))})"
     try:
@@ -155,46 +157,32 @@ def called(op: str, given: Sequence[Value]) -> Step:
 
 
 def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
-    """Arguments of the right kinds and of a size that is worked out; a shape is a layout of compact strides."""
+    """Return arguments of the right kinds and of a size that is worked out; a shape becomes a compact layout."""
     takes = f"{op}{row.signature}"
     if not row.least <= len(given) <= row.most:
         raise LayoutError("bad_cute", f"{op} has {len(given)} arguments.", f"{takes}.", "expression")
     values = list(given)
     for at, value in enumerate(values):
-        layout_due = at == 0 or op in PAIRS
-        if layout_due and isinstance(value, int | tuple) and is_shape(value):
+        kind = _find_kind(op, at)
+        if kind is _LAYOUT and isinstance(value, int | tuple) and is_shape(value):
             values[at] = value = algebra.layout(value)
-        right = (
-            isinstance(value, CuteLayout)
-            if layout_due
-            else (
-                isinstance(value, int) and value > 0
-                if op in NUMBERS
-                else _is_order(value)
-                if (op, at) == ORDERED
-                else is_shape(value) or (isinstance(value, CuteLayout) and op == "coalesce")
-                if op in SHAPES
-                else _is_tiler(value)
-            )
-        )
-        if not right:
-            sizes = "an order of modes" if (op, at) == ORDERED else "sizes"
-            what = "a layout" if layout_due else "a number" if op in NUMBERS else sizes if op in SHAPES else "a tiler"
+        if not kind.fits(value):
             raise LayoutError(
                 "bad_cute",
-                f"Argument {at + 1} of {op} is {shown(written(value), 60)}, not {what}.",
+                f"Argument {at + 1} of {op} is {shown(written(value), 60)}, not {kind.name}.",
                 f"{takes}.",
                 "expression",
             )
-        for one in _layouts(value):
-            if one.size > MOST_SIZE:
-                raise LayoutError(
-                    "too_large",
-                    f"{shown(str(one), 60)} has {one.size} elements.",
-                    f"At most {MOST_SIZE}.",
-                    "expression",
-                )
+        _check_size(value)
     return values
+
+
+def _check_size(value: Value) -> None:
+    """Reject a value with a layout that is too large to work out."""
+    for one in _layouts(value):
+        if one.size > MOST_SIZE:
+            why = f"{shown(str(one), 60)} has {one.size} elements."
+            raise LayoutError("too_large", why, f"At most {MOST_SIZE}.", "expression")
 
 
 def _layouts(value: Value) -> list[CuteLayout]:
@@ -210,7 +198,7 @@ def is_shape(value: Value) -> bool:
 
 
 def _is_order(value: Value) -> bool:
-    """Whether a value ranks modes: the least number is first, from 0 or from 1."""
+    """Return whether a value ranks modes: the lowest number is first, from 0 or from 1."""
     return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
 
 
@@ -218,3 +206,33 @@ def _is_tiler(value: Value) -> bool:
     if isinstance(value, tuple):
         return bool(value) and all(map(_is_tiler, value))
     return value is None or isinstance(value, CuteLayout) or (isinstance(value, int) and value > 0)
+
+
+class _Kind(NamedTuple):
+    """What an argument must be: its name in a sentence, and whether a value is one."""
+
+    name: str
+    fits: Callable[[Value], bool]
+
+
+_LAYOUT = _Kind("a layout", lambda value: isinstance(value, CuteLayout))
+_COUNT = _Kind("a number", lambda value: isinstance(value, int) and value > 0)
+_ORDER = _Kind("an order of modes", _is_order)
+_SIZES = _Kind("sizes", is_shape)
+_SIZES_OF_LAYOUT = _Kind("sizes", lambda value: is_shape(value) or isinstance(value, CuteLayout))
+_TILER = _Kind("a tiler", _is_tiler)
+
+
+def _find_kind(op: str, at: int) -> _Kind:
+    """Return what the argument of an operation at a position must be."""
+    if at == 0 or op in PAIRS:
+        return _LAYOUT
+    if op in NUMBERS:
+        return _COUNT
+    if (op, at) == ORDERED:
+        return _ORDER
+    if op == "coalesce":
+        return _SIZES_OF_LAYOUT
+    if op in SHAPES:
+        return _SIZES
+    return _TILER

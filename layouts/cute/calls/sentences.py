@@ -1,4 +1,4 @@
-"""What each operation of CuTe's algebra says of its result, in a sentence."""
+"""Sentences that describe the results of CuTe's operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = Any  # a CuteLayout, an int, a tuple, None
 
 
 def written(value: Value) -> str:
-    """A value as CuTe prints it; a layout of one int as 4:2."""
+    """Return a value as CuTe prints it; a layout of one int as 4:2."""
     if isinstance(value, CuteLayout):
         return str(value)
     if isinstance(value, tuple):

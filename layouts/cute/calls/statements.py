@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from lanescope.cute import algebra, tuples
@@ -75,30 +76,33 @@ class _Calls(Reader):
 
     def named(self, token: str) -> Value:
         name = token.replace("::", ".").rpartition(".")[2]
-        if name in self.names and self.next not in ("<",):
+        if name in self.names and self.next != "<":
             return self.sliced(self.names[name])
         op = ALIASES.get(name, name)
         if op in OPS and self.next in ("(", "<") and not self.swizzles(name):
-            templated: list[Value] = []
-            if self.next == "<":
-                self.take()
-                templated = [value for _, value in self.items(">")]
-            self.take("(")
-            given = [value for _, value in self.items(")")]
-            return self.sliced(self.act(op, [*given, *templated]))
+            templated = self.parse_brackets("<", ">") if self.next == "<" else []
+            return self.sliced(self.act(op, [*self.parse_brackets("(", ")"), *templated]))
         if name == "slice" and self.next == "(":
-            self.take("(")
-            coord, one = ([value for _, value in self.items(")")] + [None, None])[:2]
+            coord, one = [*self.parse_brackets("(", ")"), None, None][:2]
             return self.slice(one, coord)
-        if re.fullmatch(r"[A-Za-z]\w*", name) and self.next == "(" and name not in OPS and not name.startswith(MADE):
+        if self.next == "(" and self.is_unknown_operation(name):
             near = nearest(name, OPS)
             raise self.bad(
-                f"calls '{shown(name)}', which is no operation here", f"Did you mean {near}?" if near else HINT
+                f"calls '{shown(name)}', which is not an operation here", f"Did you mean {near}?" if near else HINT
             )
         return super().named(token)
 
+    def parse_brackets(self, opened: str, closed: str) -> list[Value]:
+        """Parse the values between brackets."""
+        self.take(opened)
+        return [value for _, value in self.items(closed)]
+
+    def is_unknown_operation(self, name: str) -> bool:
+        """Return whether a called name is neither an operation nor something that the reader of layouts knows."""
+        return bool(re.fullmatch(r"[A-Za-z]\w*", name)) and name not in OPS and not name.startswith(MADE)
+
     def swizzles(self, name: str) -> bool:
-        """composition(Swizzle<…>{}, …) makes a ComposedLayout: the reader of layouts knows it."""
+        """Return whether a call is composition(Swizzle<…>{}, …), a ComposedLayout that the reader of layouts parses."""
         ahead = self.tokens[self.at + 1 : self.at + 2]
         return (
             name == "composition"
@@ -118,7 +122,7 @@ class _Calls(Reader):
         return self.sliced(found) if isinstance(found, CuteLayout) else super().applied(found)
 
     def sliced(self, found: Value) -> Value:
-        """What brackets behind a layout mean: an index, or a slice where an underscore stands in them."""
+        """Apply brackets after a layout: an index, or a slice where they contain an underscore."""
         while self.next == "(" and isinstance(found, CuteLayout):
             self.take("(")
             given = [value for _, value in self.items(")")]
@@ -131,7 +135,7 @@ class _Calls(Reader):
         try:
             if not isinstance(one, CuteLayout) or not _is_coordinate(coord):
                 raise LayoutError(
-                    "bad_cute", f"{shown(text, 80)} is no slice.", "layout(coordinate): A(2,_).", "expression"
+                    "bad_cute", f"{shown(text, 80)} is not a slice.", "layout(coordinate): A(2,_).", "expression"
                 )
             step = _sliced(text, one, coord)
         except LayoutError as error:
@@ -179,57 +183,55 @@ def _open(coord: Value) -> bool:
 
 
 def steps(text: str) -> list[Step]:
-    """The steps of statements, in the order in which they are computed. The last has an error where one is refused; the
-    last statement's value is a step of its own where it is a plain layout. LayoutError for a text that cannot be read.
+    """Return the steps of statements, in the order in which they are computed.
+
+    The last has an error where one is refused; the last statement's value is a step of its own where it is a plain
+    layout. LayoutError for a text that cannot be read.
     """
     if len(text) > LONGEST:
-        raise LayoutError(
-            "bad_cute", f"The expression has {len(text)} characters.", f"At most {LONGEST}.", "expression"
-        )
+        raise _bad(f"The expression has {len(text)} characters.", f"At most {LONGEST}.")
     out: list[Step] = []
     names: dict[str, Value] = {}
     for statement in _statements(text):
         match = _ASSIGNED.match(statement)
         name, body = (match[1], statement[match.end() :]) if match else ("", statement)
         if name in OPS:
-            raise LayoutError("bad_cute", f"'{name}' is an operation.", "Give the layout another name.", "expression")
+            raise _bad(f"'{name}' is an operation.", "Give the layout another name.")
         before = len(out)
         try:
             found = _Calls(body, names, out).whole()
         except _RefusedError:
             return out
-        if isinstance(found, tuple) and not name and before == len(out) and is_shape(found):
-            found = algebra.layout(found)
-        if len(out) == before and isinstance(found, CuteLayout):
-            if found.size > MOST_SIZE:
-                raise LayoutError(
-                    "too_large", f"{found} has {found.size} elements.", f"At most {MOST_SIZE}.", "expression"
-                )
-            out.append(Step("layout", str(found), (found,), found, of_layout(found), name=name))
-        elif len(out) > before and name:
-            last = out[-1]
-            out[-1] = Step(
-                last.op,
-                last.text,
-                last.operands,
-                result=last.result,
-                says=last.says,
-                error=last.error,
-                parts=last.parts,
-                name=name,
-            )
-        elif len(out) == before and not name:
-            raise LayoutError("bad_cute", f"'{shown(body, 60)}' computes nothing.", HINT, "expression")
+        if len(out) == before:
+            out += _make_plain_step(name, body, found)
+        elif name:
+            out[-1] = replace(out[-1], name=name)
         if name:
             names[name] = found
     if not out:
-        why = f"'{shown(text, 60)}' computes nothing." if names else "The expression is empty."
-        raise LayoutError("bad_cute", why, HINT, "expression")
+        raise _bad(f"'{shown(text, 60)}' computes nothing." if names else "The expression is empty.")
     return out
 
 
+def _make_plain_step(name: str, body: str, found: Value) -> list[Step]:
+    """Return the step of a statement without an operation: a layout, or a shape that is shown as one."""
+    if not name and isinstance(found, tuple) and is_shape(found):
+        found = algebra.layout(found)
+    if isinstance(found, CuteLayout):
+        if found.size > MOST_SIZE:
+            raise _bad(f"{found} has {found.size} elements.", f"At most {MOST_SIZE}.", "too_large")
+        return [Step("layout", str(found), (found,), found, of_layout(found), name=name)]
+    if not name:
+        raise _bad(f"'{shown(body, 60)}' computes nothing.")
+    return []
+
+
+def _bad(why: str, hint: str = HINT, code: str = "bad_cute") -> LayoutError:
+    return LayoutError(code, why, hint, "expression")
+
+
 def _statements(text: str) -> list[str]:
-    """Cut at `;` and at the ends of lines outside all brackets; comments of C++ and Python go."""
+    """Cut at `;` and at line ends outside all brackets; drop comments of C++ and Python."""
     text = re.sub(r"//[^\n]*|#[^\n]*", "", text)
     out, start, deep = [], 0, 0
     for at, mark in enumerate(text):

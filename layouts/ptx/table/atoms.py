@@ -8,10 +8,18 @@ from lanescope.ptx.instruction import Instruction, Opcode
 from lanescope.ptx.table import mma, movement, wgmma
 
 _TYPES = {"s32": "S32", "s8": "S8", "u8": "U8", "s4": "S4", "u4": "U4", "b1": "U1"}
+_FLOAT8 = ("e4m3", "e5m2")
+_ROUNDINGS = frozenset({"rn", "rz", "rm", "rp"})
+_TURNED = {"row": "T", "col": "N"}
+# type of A → how the names of mma.sync's atoms begin
+_PREFIXES = {
+    **dict.fromkeys(("bf16", "f16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1"), "SM80"),
+    **dict.fromkeys(_FLOAT8, "SM89"),
+}
 
 
 def atom(instruction: Instruction) -> str:
-    """The atom's name as CUTLASS spells it, "" where it has none."""
+    """Return the atom's name as CUTLASS spells it, "" where it has none."""
     spell = _SPELLED.get(instruction.family.opcode)
     return spell(instruction, set(instruction.modifiers)) if spell else ""
 
@@ -41,25 +49,23 @@ def _matrices(instruction: Instruction, mods: set[str]) -> str:
 
 
 def _warp(instruction: Instruction, mods: set[str]) -> str:
-    if any(m.startswith("kind::") or m in ("rn", "rz", "rm", "rp") for m in mods):
+    if not mods.isdisjoint(_ROUNDINGS) or any(m.startswith("kind::") for m in mods):
         return ""
     s, a, types = instruction.sizes, instruction.types["a"], _types(instruction)
-    shape = f"{s['m']}x{s['n']}x{s['k']}"
-    spelled = "".join(types[name] for name in "dabc")
+    name = f"{s['m']}x{s['n']}x{s['k']}_{''.join(types[operand] for operand in 'dabc')}"
     if a == "f16" and s["k"] == 4:
-        if instruction.types["d"] != instruction.types["c"]:
-            return ""
-        turned = "".join("T" if side == "row" else "N" for side in instruction.syntax.layouts)
-        return f"SM70_{shape}_{spelled}_{turned}"
+        same = instruction.types["d"] == instruction.types["c"]
+        return f"SM70_{name}_{''.join(map(_TURNED.__getitem__, instruction.syntax.layouts))}" if same else ""
+    if a not in _PREFIXES or (a in _FLOAT8 and s["k"] != 32):
+        return ""
+    prefix = "SM90::MMA" if a == "f64" and s["m"] == 16 else _PREFIXES[a]
+    return f"{prefix}_{name}_TN{_name_ending(a, mods)}"
+
+
+def _name_ending(a: str, mods: set[str]) -> str:
     if a == "b1":
-        return f"SM80_{shape}_{spelled}_TN_{'XOR' if 'xor' in mods else 'AND'}POPC"
-    if a in ("e4m3", "e5m2"):
-        return f"SM89_{shape}_{spelled}_TN" if s["k"] == 32 else ""
-    if a == "f64" and s["m"] == 16:
-        return f"SM90::MMA_{shape}_{spelled}_TN"
-    if a == "bf16" or a in ("f16", "tf32", "f64") or a in ("s8", "u8", "s4", "u4"):
-        return f"SM80_{shape}_{spelled}_TN{'_SATURATE' if 'satfinite' in mods else ''}"
-    return ""
+        return "_XORPOPC" if "xor" in mods else "_ANDPOPC"
+    return "_SATURATE" if "satfinite" in mods else ""
 
 
 _SPELLED: dict[Opcode, Callable[[Instruction, set[str]], str]] = {

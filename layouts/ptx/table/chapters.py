@@ -15,7 +15,7 @@ class Chapter:
     title: str
 
     def holds(self, opcode: Opcode) -> bool:
-        """Whether the syntax of an opcode is described in it."""
+        """Return whether the syntax of an opcode is described in it."""
         return f"{opcode.source.section}.".startswith(f"{self.section}.")
 
 
@@ -28,5 +28,5 @@ OTHER = Chapter("", "Other instructions")
 
 
 def chapter_of(opcode: Opcode) -> Chapter:
-    """The chapter that describes an opcode, OTHER where none does."""
+    """Return the chapter that describes an opcode, OTHER where none does."""
     return next((chapter for chapter in CHAPTERS if chapter.holds(opcode)), OTHER)

@@ -121,11 +121,11 @@ USUAL = next(row for row in FORMATS if row.usual)
 
 
 def of_word(word: int) -> Format:
-    """The format that a word without a name is of: the one whose constants it holds, else the usual one."""
+    """Return the format of a word without a name: the one whose constants it holds, else the usual one."""
     return next((row for row in FORMATS if row.constants and row.holds(word)), USUAL)
 
 
 def format_of(name: object) -> Format:
-    """A format by its name; LayoutError lists them."""
+    """Return a format by its name; LayoutError lists them."""
     known = {row.name: row for row in FORMATS}
     return known[choice(name, "format", tuple(known), "unknown_format")]

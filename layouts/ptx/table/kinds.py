@@ -56,7 +56,7 @@ def _signs(negate: dict[str, int] = NO_YES, majors: dict[str, int] = MAJORS) -> 
 
 
 def _plain(d: dict[str, int], ab: dict[str, int], negate: dict[str, int], saturate: dict[str, int]) -> tuple[Part, ...]:
-    """Table 42."""
+    """Return the parts of Table 42."""
     return (
         SELECTOR,
         SPARSE,
@@ -71,7 +71,7 @@ def _plain(d: dict[str, int], ab: dict[str, int], negate: dict[str, int], satura
 
 
 def _scaled(ab: dict[str, int], scale: dict[str, int], ids: dict[str, int], four: bool) -> tuple[Part, ...]:
-    """Tables 43 and 44; four: one of the 4-bit kinds, which are K-major and have a K field."""
+    """Return the parts of Tables 43 and 44; four: one of the 4-bit kinds, which are K-major and have a K field."""
     return (
         SPARSE,
         Part(SFB_ID, ids),

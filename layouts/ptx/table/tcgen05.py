@@ -52,7 +52,7 @@ BESIDE = tuple(f"tcgen05.{word}" for word in ("alloc", "dealloc", "relinquish_al
 
 
 def _counts(least: int, most: int) -> tuple[str, ...]:
-    """.x1, .x2, … up to the most a shape takes."""
+    """Return .x1, .x2, … up to the largest of a shape."""
     return tuple(f".x{1 << n}" for n in range(8) if least <= 1 << n <= most)
 
 
@@ -62,7 +62,7 @@ def _notes(move: Move, more: str = "") -> str:
 
 
 def _moves(opcode: Opcode) -> Iterator[Family]:
-    """Loads or stores: every shape, as it is and with two 16-bit elements a register."""
+    """Yield loads or stores: every shape, as it is and with two 16-bit elements a register."""
     for move in MOVES:
         for packing in ("", PACKED[opcode]):
             yield Family(

@@ -36,13 +36,13 @@ DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
 
 
 def _by_warp(row: SparseRow) -> SparseRow:
-    """mma.sp's metadata, warp by warp: the supplier is a lane of the same warp."""
+    """Return mma.sp's metadata row for a warpgroup: the supplier is a lane of the same warp."""
     index = row.index.replace("(g:8", "(w:4 g:8").replace("-> (g", "-> (w g")
     return SparseRow(row.kept, row.group, index, row.selectors, row.index_bits)
 
 
 def shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
-    """m64nNkK for every legal N."""
+    """Return m64nNkK for every legal N."""
     return tuple(f"m64n{n}k{k}" for n in ns)
 
 

@@ -55,7 +55,7 @@ def _sides(shape: str) -> tuple[int, int]:
 
 
 def _fragments(shape: str, kind: str) -> dict[str, str]:
-    """a, b, c, d of one shape for a multiplicand type."""
+    """Return the patterns of a, b, c and d for one shape and multiplicand type."""
     m, n = _sides(shape)
     c = _C[shape.split("k")[0]]
 
