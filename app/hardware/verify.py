@@ -140,7 +140,7 @@ def verify(
         )
     check_part(part)
     if part and family:
-        raise LayoutError("bad_usage", "A part is no family's.", "Give --family or --part.", "part")
+        raise LayoutError("bad_usage", "--family and --part exclude each other.", "Give --family or --part.", "part")
     device = Cuda(device_number)
     todo = [] if part else list(jobs(device.target, family))
     todo = sample(todo) if quick else todo

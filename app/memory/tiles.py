@@ -38,7 +38,7 @@ LOOKS = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "
 
 
 def look_of(query: Mapping[str, str]) -> Look:
-    """How a query wants a tile drawn; LayoutError names the option that is none."""
+    """Return how a query wants a tile drawn; LayoutError names an unknown option."""
     given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
     for name, value in given.items():
         if value not in LOOKS[name]:

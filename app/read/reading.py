@@ -194,7 +194,7 @@ def certain(text: str) -> str:
 
 
 def algebra(text: str) -> str:
-    """The page of an expression of CuTe's algebra; "" for a text that is none."""
+    """Return the page of an expression of CuTe's algebra, "" for any other text."""
     if len(text) > MOST_NAMED or not _CALLED.search(text):
         return ""
     try:
