@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from html import escape, unescape
@@ -222,7 +222,7 @@ class Wanted:
     address: str
     rest: str
     text: str
-    query: Mapping[str, str]
+    query: dict[str, str]
     caption: str
     legend: bool
 

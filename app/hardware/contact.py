@@ -99,7 +99,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 # (class of a cause, pattern of its text, what it means), the first that fits
-_MEANINGS = (
+_MEANINGS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, str], ...] = (
     (socket.gaierror, "", "this host knows no such host name"),
     (ConnectionRefusedError, "", "nothing listens there"),
     ((ConnectionResetError, BrokenPipeError), "", ENDS),

@@ -109,7 +109,7 @@ def _whole_variants(piece: Piece, target: str, found: Mapping[str, Json]) -> boo
     """Whether a result has every variant of a piece, each with its methods."""
     if set(found) != set(_forms(target)[piece.first : piece.first + piece.count]):
         return False
-    return all(row and all(isinstance(told, str) for told in row.values()) for row in found.values())
+    return all(bool(row) and all(isinstance(told, str) for told in row.values()) for row in found.values())
 
 
 def _whole_part(piece: Piece, target: str, found: Mapping[str, Json]) -> bool:

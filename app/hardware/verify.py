@@ -160,7 +160,7 @@ def verify(
 def _parts(family: str) -> tuple[str, ...]:
     """Return the parts that belong to a family, or all of them."""
     if not family:
-        return PARTS
+        return tuple(PARTS)
     described = any(row.by_descriptor for row in catalog.families() if row.name == family)
     return ("descriptors",) if described else ()
 

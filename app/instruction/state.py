@@ -134,9 +134,7 @@ def _legal(instruction: Instruction, name: str, given: str) -> str | int:
         return choice(given.strip() or "K", name, majors(instruction, name[0]))
     if not given.strip():
         return PageState().product if name == "product" else ""
-    return {"lanes": _legal_lanes, "product": _legal_product, "view": _legal_view, "pin": _legal_pin}[name](
-        instruction, given
-    )
+    return _LEGAL[name](instruction, given)
 
 
 def _legal_idesc(instruction: Instruction, given: str) -> str:
@@ -175,6 +173,12 @@ def _legal_pin(instruction: Instruction, given: str) -> str:
     return PIN.format(panel=matrix, row=row, col=col)
 
 
+_LEGAL: dict[str, Callable[[Instruction, str], str | int]] = {
+    "lanes": _legal_lanes,
+    "product": _legal_product,
+    "view": _legal_view,
+    "pin": _legal_pin,
+}
 T = TypeVar("T")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -146,12 +147,13 @@ def gpu_run(
     from lanescope.app.runs.facts import answer
     from lanescope.shared.banks import parse
 
-    options = {
+    own: dict[str, Callable[[], dict[str, Any]]] = {
         "mma": lambda: _filled(a=a, b=b, d=d, a_from=a_from) | {"seed": seed},
         "fragment": lambda: _filled(operand=operand),
         "descriptor": lambda: {"descriptor": descriptor, "operand": operand or "a", "major": major},
         "banks": lambda: {"access": what, "address": parse(address)},
-    }.get(kind, dict)()
+    }
+    options = own[kind]() if kind in own else {}
     about = {} if kind == "banks" else {"instruction": what}
     placed = {"backend": backend, "device": device} | _filled(architecture=architecture, worker=worker)
     request = runs.check({"kind": kind} | placed | about | options)
