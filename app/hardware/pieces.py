@@ -105,14 +105,14 @@ def _forms(target: str) -> tuple[str, ...]:
     return tuple(job.key for job in verify.jobs(target))
 
 
-def _whole_variants(piece: Piece, target: str, found: Mapping[str, Json]) -> bool:
+def _whole_variants(piece: Piece, target: str, found: Json) -> bool:
     """Whether a result has every variant of a piece, each with its methods."""
     if set(found) != set(_forms(target)[piece.first : piece.first + piece.count]):
         return False
-    return all(bool(row) and all(isinstance(told, str) for told in row.values()) for row in found.values())
+    return all(row and all(isinstance(told, str) for told in row.values()) for row in found.values())
 
 
-def _whole_part(piece: Piece, target: str, found: Mapping[str, Json]) -> bool:
+def _whole_part(piece: Piece, target: str, found: Json) -> bool:
     """Whether a result counts the runs of a piece, and of each group no more agree than ran."""
     counts = [(row.get("ran"), row.get("agreed")) for row in found.values()]
     if not all(type(ran) is type(agreed) is int and 0 <= agreed <= ran for ran, agreed in counts):
