@@ -105,21 +105,26 @@ class Site:
             return self.target(reading.certain(text) or f"/instructions?{urlencode({'q': text} if text else {})}")
         if path == "/" and query:  # the catalogue's address once
             path = "/instructions"
+        file = self._standing(path)
+        if file.startswith("assets/"):
+            return file
+        if not file and path.startswith("/i/"):
+            file = self._instruction(path.removeprefix("/i/"))
+        return file + tail if file else NEEDS_SERVER
+
+    def _standing(self, path: str) -> str:
+        """Return the file of a page or an asset that is no instruction's, "" if there is none."""
         if path in CATALOGUE:
-            return CATALOGUE[path] + tail
+            return CATALOGUE[path]
         if path.startswith("/static/"):
             return "assets/" + path.removeprefix("/static/")
         if path == "/palette.css":
             return "assets/palette.css"
         if path == plotly_url():
             return "assets/plotly.js"
-        if path in STANDING:
-            return path[1:] + ".html" + tail
-        if path.startswith("/guide/"):
-            return f"guide/{path.removeprefix('/guide/')}.html{tail}"
-        if path.startswith("/i/"):
-            return self._instruction(path.removeprefix("/i/")) + tail
-        return NEEDS_SERVER
+        if path in STANDING or path.startswith("/guide/"):
+            return f"{path[1:]}.html"
+        return ""
 
     def _instruction(self, rest: str) -> str:
         stem, _, form = rest.rpartition(".")
@@ -128,21 +133,25 @@ class Site:
         if form in ("png", "pdf", "tex"):
             return NEEDS_SERVER
         if form in ("json", "svg") and stem.split("/")[0]:
-            name, slash, letter = stem.rpartition("/")
-            found = self._find(name if slash else stem)
-            if found is None:
-                return NEEDS_SERVER
-            found = with_descriptor(found, {})  # a file shows the usual one
-            operand = found.operands.get(letter) if slash else None
-            if form == "json":
-                return self.map_file(operand) if operand else f"i/{file_of(found.ptx)}.json"
-            held = (operand,) if operand else tuple(found.operands.values())
-            key = (letter if slash else found.shape, *(f"{op.name} {op.pattern} {op.element.name}" for op in held))
-            if key not in self.drawn:
-                self.drawn[key] = self.picture(operand_figure(operand) if operand else figure_of(found))
-            return self.drawn[key]
+            return self._instruction_file(stem, form)
         found = self._find(rest)
         return f"i/{file_of(found.ptx)}.html" if found else NEEDS_SERVER
+
+    def _instruction_file(self, stem: str, form: str) -> str:
+        """Return the file of an instruction or operand as JSON, or as a picture."""
+        name, slash, letter = stem.rpartition("/")
+        found = self._find(name if slash else stem)
+        if found is None:
+            return NEEDS_SERVER
+        found = with_descriptor(found, {})  # a file shows the usual one
+        operand = found.operands.get(letter) if slash else None
+        if form == "json":
+            return self.map_file(operand) if operand else f"i/{file_of(found.ptx)}.json"
+        held = (operand,) if operand else tuple(found.operands.values())
+        key = (letter if slash else found.shape, *(f"{op.name} {op.pattern} {op.element.name}" for op in held))
+        if key not in self.drawn:
+            self.drawn[key] = self.picture(operand_figure(operand) if operand else figure_of(found))
+        return self.drawn[key]
 
     def _find(self, text: str) -> Instruction | None:
         if text not in self.found:

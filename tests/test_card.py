@@ -331,7 +331,7 @@ def test_what_is_verified_is_a_family_or_a_part() -> None:
     for given, code, says in (
         ({"family": "wgma"}, "unknown_family", "No family 'wgma'."),
         ({"part": "bank"}, "unknown_part", "No part 'bank'."),
-        ({"family": "mma", "part": "banks"}, "bad_usage", "A part is no family's."),
+        ({"family": "mma", "part": "banks"}, "bad_usage", "--family and --part exclude each other."),
     ):
         with pytest.raises(LayoutError) as refused:
             verify.verify(**given)

@@ -63,7 +63,7 @@ def test_a_process_says_what_the_tests_are_told(words: list[str]) -> None:
     [
         (["show", "mma.m16n8k12.row.col.f32.f16.f16.f32"], "shape 'm16n8k12'"),
         (["show", M16, "a", "--at", "16,0"], "row 16 is outside A"),
-        (["show", M16, "a", "--at", "x"], "'x' is no element"),
+        (["show", M16, "a", "--at", "x"], "'x' is not an element"),
         (["show", M16, "a", "--at", "1,2,3"], "has 3 numbers"),
         (["show", M16, "a", "--lane", "32"], "No lane 32"),
         (["show", M16, "a", "--lane", "0", "--value", "8"], "No value 8"),

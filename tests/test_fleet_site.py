@@ -151,7 +151,7 @@ def test_a_device_has_one_name(given: dict[str, Any], code: str) -> None:
 
 
 def test_brackets_without_end_are_no_job() -> None:
-    with pytest.raises(LayoutError, match="That is no job"):
+    with pytest.raises(LayoutError, match="This is not a job"):
         jobs.read("[" * 200_000, "x")
 
 

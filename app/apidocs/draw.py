@@ -102,19 +102,23 @@ def kind(schema: Json, whole: bool = False) -> Markup:
     if "enum" in schema:
         words = [_word(word) for word in schema["enum"] if word != ""]
         return Markup(" | ").join(words if whole or len(words) <= MOST_WORDS else [*words[:MOST_WORDS], Markup("…")])
-    for choice in ("anyOf", "oneOf"):
-        if choice in schema:
-            kinds = [kind(one, whole) for one in schema[choice] if one != {"const": ""}]
-            return Markup(" or ").join(dict.fromkeys(kinds))
+    if choices := schema.get("anyOf") or schema.get("oneOf"):
+        kinds = [kind(one, whole) for one in choices if one != {"const": ""}]
+        return Markup(" or ").join(dict.fromkeys(kinds))
     if schema.get("type") == "array":
         return Markup("[{}, …]").format(kind(schema["items"]))
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
         return Markup("{{name: {}, …}}").format(kind(schema["additionalProperties"]))
-    text = Markup(escape(SAYS.get(schema.get("type", ""), schema.get("type", "anything"))))
-    if "minimum" in schema or "maximum" in schema:
-        most = schema.get("maximum")
-        text += f" {schema.get('minimum', '')}–{'2^64 − 1' if most == (1 << 64) - 1 else '' if most is None else most}"
-    return text
+    name = schema.get("type", "anything")
+    return Markup(escape(SAYS.get(name, name))) + _limits(schema)
+
+
+def _limits(schema: Json) -> str:
+    """Return the least and the greatest number that a schema allows, "" if it limits neither."""
+    if "minimum" not in schema and "maximum" not in schema:
+        return ""
+    most = schema.get("maximum")
+    return f" {schema.get('minimum', '')}–{'2^64 − 1' if most == (1 << 64) - 1 else '' if most is None else most}"
 
 
 def _word(word: Any) -> Markup:

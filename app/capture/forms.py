@@ -207,7 +207,7 @@ def matrix(raw: bytes, field: str) -> NDArray[Any]:
     if told is None or told.kind.hasobject or told.kind.names or told.data_bytes != len(raw) - told.offset:
         raise LayoutError(
             "bad_matrix",
-            f"{field.upper()} is no whole .npy file of numbers.",
+            f"{field.upper()} is not a complete .npy file of numbers.",
             "Save the matrix with numpy.save.",
             field,
         )

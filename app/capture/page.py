@@ -63,7 +63,7 @@ async def capture_posted(request: Request) -> Response:
                 elif name == "nk":
                     nk = bool(value)
     except HTTPException as error:
-        raise LayoutError("bad_request", f"The body is no form: {error.detail}", f"Send the form: {FORM}.") from None
+        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", f"Send the form: {FORM}.") from None
     return await off_loop(_answer, request, sent, nk, "")
 
 

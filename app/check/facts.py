@@ -69,8 +69,8 @@ class Report:
 
 
 def files_of(names: Iterable[str]) -> Iterator[Path]:
-    """The files of the given names, a folder's by their endings; LayoutError for a name that is none, and for too
-    many.
+    """Yield the files of the given names, those of a folder by their endings; raise LayoutError for an empty name, and
+    for too many files.
     """
     count = 0
     for name in names:

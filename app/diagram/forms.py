@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lanescope.app.diagram.options import DIAGRAM
@@ -27,7 +28,7 @@ from lanescope.render import tables
 from lanescope.render.diagram import WORDS, Style, caption, diagram
 from lanescope.render.palette import PALETTES, Palette
 from lanescope.render.tikz import tikz
-from lanescope.render.view import Figure, figure_of, operand_figure
+from lanescope.render.view import Figure, Panel, figure_of, operand_figure
 from lanescope.render.word import bits_svg
 from lanescope.shared.tile_map import TileMap
 from lanescope.shared.tiling import Tile
@@ -201,25 +202,45 @@ def _scale(query: Mapping[str, str]) -> float:
 def _text(form: str, figure: Figure, style: Style, title: str) -> str:
     panels = [panel for panel in figure.panels if panel.grid]
     if form == "csv":
-        if len(panels) == 1 and panels[0].grid:
-            return tables.csv(panels[0].grid.operand, panels[0], style.threads)
-        out: list[str] = []
-        for panel in {p.grid.operand.name: p for p in panels if p.grid}.values():
-            assert panel.grid
-            head, *lines = tables.csv(panel.grid.operand, None, style.threads).splitlines()
-            out += [] if out else [f"operand,{head}"]
-            out += [f"{panel.grid.operand.name},{line}" for line in lines]
-        return "\n".join(out) + "\n"
+        return _csv(panels, style)
     shown = title if style.title is None else style.title
-    make: Callable[..., str] = tables.plain if form == "txt" else tables.markdown
-    parts = [f"### {shown}\n" if form == "md" else f"{shown}\n"] if shown else []
+    mark = _MARKS[form]
+    parts = [mark.title.format(shown)] if shown else []
     for panel in panels:
-        head = f"**{panel.title}**\n" if form == "md" else panel.title
-        parts.append((f"{head}\n" if len(panels) > 1 else "") + make(panel, style.label, style.threads))
+        head = mark.head.format(panel.title) if len(panels) > 1 else ""
+        parts.append(head + mark.table(panel, style.label, style.threads))
     if style.caption:
-        below = "\n".join(caption(figure, style.lang))
-        parts.append(f"```\n{below}\n```\n" if form == "md" else below + "\n")
+        parts.append(mark.caption.format("\n".join(caption(figure, style.lang))))
     return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """How a form of text marks a title, the head of a panel, its table, and a caption."""
+
+    title: str
+    head: str
+    table: Callable[..., str]
+    caption: str
+
+
+_MARKS = {
+    "txt": _Mark("{}\n", "{}\n", tables.plain, "{}\n"),
+    "md": _Mark("### {}\n", "**{}**\n\n", tables.markdown, "```\n{}\n```\n"),
+}
+
+
+def _csv(panels: list[Panel], style: Style) -> str:
+    """Return the elements of one panel, or of every operand of several."""
+    grids = [panel.grid for panel in panels if panel.grid]
+    if len(grids) == 1:
+        return tables.csv(grids[0].operand, panels[0], style.threads)
+    out: list[str] = []
+    for operand in {grid.operand.name: grid.operand for grid in grids}.values():
+        head, *lines = tables.csv(operand, None, style.threads).splitlines()
+        out += [] if out else [f"operand,{head}"]
+        out += [f"{operand.name},{line}" for line in lines]
+    return "\n".join(out) + "\n"
 
 
 # shared memory and descriptors ----------------------------------------------------------------------------------------
@@ -260,13 +281,24 @@ def _tile_text(form: str, made: Tile, rows: int, title: str, look: Look) -> str:
     told = f"{title}; {'; '.join(head)}; descriptor {facts.descriptor}; {facts.cute.elements}"
     dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
     down, across = ("chunk" if step > 1 else dim for dim, step in zip(dims, cells.steps, strict=True))
+    heads = [f"{across} {c}" for c in range(cells.cols)]
     if form == "md":
-        table = [f"| {down} |" + "".join(f" {across} {c} |" for c in range(cells.cols)), "|---:|" + "---|" * cells.cols]
-        table += [f"| **{n}** |" + "".join(f" {text} |" for text in row) for n, row in enumerate(at)]
-        return f"### {title}\n\n{told}\n\n" + "\n".join(table) + "\n"
-    width = max(len(f"{across} {cells.cols - 1}"), max(len(text) for row in at for text in row))
-    lines = [told, "", f"{down:>5} " + " ".join(f"{across} {c}".rjust(width) for c in range(cells.cols))]
-    lines += [f"{n:5} " + " ".join(text.rjust(width) for text in row) for n, row in enumerate(at)]
+        return f"### {title}\n\n{told}\n\n{_markdown_table(down, heads, at)}"
+    return f"{told}\n\n{_plain_table(down, heads, at)}"
+
+
+def _markdown_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
+    """Return numbered rows of text under heads, as Markdown."""
+    lines = [f"| {down} |" + "".join(f" {head} |" for head in heads), "|---:|" + "---|" * len(heads)]
+    lines += [f"| **{n}** |" + "".join(f" {text} |" for text in row) for n, row in enumerate(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _plain_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
+    """Return numbered rows of text under heads, in columns of one width."""
+    width = max(len(heads[-1]), max(len(text) for row in rows for text in row))
+    lines = [f"{down:>5} " + " ".join(head.rjust(width) for head in heads)]
+    lines += [f"{n:5} " + " ".join(text.rjust(width) for text in row) for n, row in enumerate(rows)]
     return "\n".join(lines) + "\n"
 
 

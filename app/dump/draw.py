@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanescope.dump import Examined
 from lanescope.render import reads
@@ -20,26 +22,12 @@ WORDS = {"right": "as expected", "wrong": "another value", "read": "outside the 
 def operand_svg(made: Examined) -> str:
     """The operand as mathematics has it, (m, k) or (k, n), with the legend of its cells."""
     turned = made.operand == "b"
-    values = made.values.T if turned else made.values
-    inside = made.inside.T if turned else made.inside
-    if made.right is None:
-        status = np.where(inside, IDLE, OUTSIDE).astype(np.int32)
-    else:
-        right = made.right.T if turned else made.right
-        status = np.where(right, RIGHT, np.where(inside, WRONG, OUTSIDE)).astype(np.int32)
+    values, status = made.values, _status(made)
+    if turned:
+        values, status = values.T, status.T
     rows, cols = values.shape
-    labelled = rows * cols <= MOST_LABELS
-    texts = (
-        [
-            [_text(v, s) for v, s in zip(line, states, strict=True)]
-            for line, states in zip(values.tolist(), status.tolist(), strict=True)
-        ]
-        if labelled
-        else None
-    )
-    longest = max((len(text) for line in texts for text in line), default=1) if texts else 1
-    width = max(min(max(18.0, 7.0 * longest + 6), 64.0), min(1040 / cols, 48.0)) if texts else max(2.6, 1040 / cols)
-    height = 17.0 if texts else max(2.6, 700 / rows)
+    texts = _texts(values, status) if rows * cols <= MOST_LABELS else None
+    width, height = _cell(cols, texts) if texts else (max(2.6, 1040 / cols), max(2.6, 700 / rows))
     name = f"{made.operand.upper()} ({'k × n' if turned else 'm × k'}), {rows}×{cols}: the values that are read"
     panel = Panel(
         "dump",
@@ -56,7 +44,27 @@ def operand_svg(made: Examined) -> str:
     )
     figure = Figure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
     drawing = svg(figure, title=name, palette=None, labels_up_to=MOST_LABELS)
-    return drawing + (status_legend(status, None, WORDS) if made.right is not None or not inside.all() else "")
+    return drawing + (status_legend(status, None, WORDS) if made.right is not None or not made.inside.all() else "")
+
+
+def _status(made: Examined) -> NDArray[np.int32]:
+    """Return whether each element is right, wrong, outside the dump, or only read."""
+    if made.right is None:
+        return np.where(made.inside, IDLE, OUTSIDE).astype(np.int32)
+    return np.where(made.right, RIGHT, np.where(made.inside, WRONG, OUTSIDE)).astype(np.int32)
+
+
+def _texts(values: NDArray[Any], status: NDArray[np.int32]) -> list[list[str]]:
+    return [
+        [_text(v, s) for v, s in zip(line, states, strict=True)]
+        for line, states in zip(values.tolist(), status.tolist(), strict=True)
+    ]
+
+
+def _cell(cols: int, texts: list[list[str]]) -> tuple[float, float]:
+    """Return width and height of a cell that holds the longest text."""
+    longest = max((len(text) for line in texts for text in line), default=1)
+    return max(min(max(18.0, 7.0 * longest + 6), 64.0), min(1040 / cols, 48.0)), 17.0
 
 
 def _text(value: float, status: int) -> str:

@@ -68,7 +68,7 @@ async def dump_posted(request: Request) -> Response:
                 elif value or name not in FIELDS:
                     given[name] = value
     except HTTPException as error:
-        raise LayoutError("bad_request", f"The body is no form: {error.detail}", f"Send the form: {FORM}.") from None
+        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", f"Send the form: {FORM}.") from None
     return await off_loop(_answer, request, given, sent, "")
 
 

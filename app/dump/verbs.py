@@ -9,7 +9,7 @@ import typer
 from lanescope.app.kit.terminal import AsJson, load, print_json, storage_option, verbs
 
 if TYPE_CHECKING:
-    from lanescope.app.dump.forms import DumpVerified
+    from lanescope.app.dump.forms import DumpVerified, Wrong
 
 app, dump_app = verbs("dump", "Dumps of shared memory: what an instruction reads from them.")
 MOST_PRINTED = 8
@@ -63,19 +63,11 @@ def dump_verify(
 
 
 def _print(told: DumpVerified, inside: list[list[bool]]) -> None:
-    letter = told.operand.upper()
-    print(f"  {letter} of {told.element_type}, bytes {told.first:#x} to {told.last:#x}")
+    print(f"  {told.operand.upper()} of {told.element_type}, bytes {told.first:#x} to {told.last:#x}")
     if told.matched is None:
-        for row in range(min(len(told.values), MOST_PRINTED)):
-            line = zip(told.values[row][:MOST_PRINTED].tolist(), inside[row], strict=False)
-            values = " ".join(f"{value:g}" if held else "-" for value, held in line)
-            print(f"  [{row},0…] {values}{' …' if told.values.shape[1] > MOST_PRINTED else ''}")
+        _print_values(told, inside)
     for one in told.wrong[:MOST_PRINTED]:
-        lies = {-1: "nowhere in the dump", -2: "in several places"}.get(one.lies, f"at {one.lies:#x}")
-        holds = f", which is [{one.holds[0]},{one.holds[1]}]" if one.holds else ""
-        got = "outside the dump" if one.value is None else f"{one.value:g}{holds}"
-        wanted = "NaN or infinite" if one.expected is None else f"{one.expected:g}"
-        print(f"  {letter}[{one.row},{one.k}] from {one.address:#x}: {got}; expected {wanted}, which lies {lies}")
+        print(f"  {_wrong_line(told.operand.upper(), one)}")
     if told.missing:
         m = told.missing
         print(f"  of {m.wrong} right values {m.found} found, {m.several} in several places, {m.absent} nowhere")
@@ -88,3 +80,21 @@ def _print(told: DumpVerified, inside: list[list[bool]]) -> None:
             print(f"    repair: {fix.descriptor}")
     for note in told.notes:
         print(f"  ! {note}")
+
+
+def _print_values(told: DumpVerified, inside: list[list[bool]]) -> None:
+    """Print the first rows of what is read, - for what lies outside the dump."""
+    cut = " …" if told.values.shape[1] > MOST_PRINTED else ""
+    for row in range(min(len(told.values), MOST_PRINTED)):
+        line = zip(told.values[row][:MOST_PRINTED].tolist(), inside[row], strict=False)
+        values = " ".join(f"{value:g}" if held else "-" for value, held in line)
+        print(f"  [{row},0…] {values}{cut}")
+
+
+def _wrong_line(letter: str, one: Wrong) -> str:
+    """Return what an element is, what it should be, and where that value lies."""
+    lies = {-1: "nowhere in the dump", -2: "in several places"}.get(one.lies, f"at {one.lies:#x}")
+    holds = f", which is [{one.holds[0]},{one.holds[1]}]" if one.holds else ""
+    got = "outside the dump" if one.value is None else f"{one.value:g}{holds}"
+    expected = "NaN or infinite" if one.expected is None else f"{one.expected:g}"
+    return f"{letter}[{one.row},{one.k}] from {one.address:#x}: {got}; expected {expected}, which lies {lies}"

@@ -56,44 +56,36 @@ def generations(_: str) -> str:
     for i in sorted(catalog.instructions(), key=lambda i: i.family.menu):
         if i.family.multiplies:
             held.setdefault(i.family.opcode.words[0], []).append(i)
+    head = ("", *(f"**{name}**" for name in held))
+    return table(head, [(what, *map(describe, held.values())) for what, describe in _COMPARED.items()])
 
-    def line(what: str, of: Callable[[list[Instruction]], str]) -> tuple[str, ...]:
-        return (what, *(of(found) for found in held.values()))
 
-    return table(
-        ("", *(f"**{name}**" for name in held)),
-        [
-            line("threads", lambda found: f"{found[0].threads}, {found[0].family.scope.warps}"),
-            line(
-                "A",
-                lambda found: " or ".join(
-                    _WHERE[place] for place in found[0].family.reads.get("a", (Place.REGISTERS,))
-                ),
-            ),
-            line(
-                "B",
-                lambda found: " or ".join(
-                    _WHERE[place] for place in found[0].family.reads.get("b", (Place.REGISTERS,))
-                ),
-            ),
-            line("C and D", lambda found: "registers, in place" if found[0].family.in_place else "registers"),
-            line(
-                "fragment layout",
-                lambda found: "specified" if found[0].family.specified else "left to the architecture",
-            ),
-            line(
-                "types of A and B",
-                lambda found: ", ".join(
-                    name for name in DTYPES if any(name == i.operands["a"].element.name for i in found)
-                ),
-            ),
-            line("sparse A", lambda found: "yes" if any(i.operands["a"].sparsity for i in found) else "no"),
-            line("block scale", lambda found: "yes" if any(i.scales for i in found) else "no"),
-            line(
-                "targets",
-                lambda found: overview.target_text(
-                    tuple(t for t in catalog.TARGETS if any(t in catalog.assembled(i).targets for i in found))
-                ),
-            ),
-        ],
-    )
+def _sources(found: list[Instruction], letter: str) -> str:
+    """Return where instructions take A or B from."""
+    return " or ".join(_WHERE[place] for place in found[0].family.reads.get(letter, (Place.REGISTERS,)))
+
+
+def _multiplicands(found: list[Instruction]) -> str:
+    """Return the element types that A and B may have."""
+    names = {i.operands["a"].element.name for i in found}
+    return ", ".join(name for name in DTYPES if name in names)
+
+
+def _targets(found: list[Instruction]) -> str:
+    """Return the architectures that have any of these instructions."""
+    known = {target for i in found for target in catalog.assembled(i).targets}
+    return overview.target_text(tuple(target for target in catalog.TARGETS if target in known))
+
+
+# what is compared → what it says of one generation
+_COMPARED: dict[str, Callable[[list[Instruction]], str]] = {
+    "threads": lambda found: f"{found[0].threads}, {found[0].family.scope.warps}",
+    "A": lambda found: _sources(found, "a"),
+    "B": lambda found: _sources(found, "b"),
+    "C and D": lambda found: "registers, in place" if found[0].family.in_place else "registers",
+    "fragment layout": lambda found: "specified" if found[0].family.specified else "left to the architecture",
+    "types of A and B": _multiplicands,
+    "sparse A": lambda found: "yes" if any(i.operands["a"].sparsity for i in found) else "no",
+    "block scale": lambda found: "yes" if any(i.scales for i in found) else "no",
+    "targets": _targets,
+}

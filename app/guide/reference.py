@@ -16,7 +16,7 @@ _PART = re.compile(r"^@part (\S+)(?: (.+))?$", re.M)
 
 
 def fill(text: str) -> str:
-    """A page's Markdown with its parts put in; LayoutError for a name that is none."""
+    """Return a page's Markdown with its parts put in; raise LayoutError for an unknown part."""
     return _PART.sub(lambda match: part(match[1], match[2] or ""), text)
 
 

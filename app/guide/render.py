@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from html import escape, unescape
 from itertools import groupby
@@ -53,13 +54,6 @@ KINDS = {  # what readers' kinds are called
     "triton": "a Triton layout",
     "topic": "a page",
     "unknown": "nothing that is known",
-}
-LAYOUTS = {"triton": triton.figure, "tv": tv.figure}
-TILES = {
-    "mma": whole_tiles.inline,
-    "mma/chain": chains.inline,
-    "copy": tiled_copy_figure.inline,
-    "loop": main_loop_figure.inline,
 }
 
 
@@ -221,54 +215,82 @@ def figure_html(address: str, caption: str) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A picture that a page asks for. rest: the path after its kind; query: as text, and its options."""
+
+    address: str
+    rest: str
+    text: str
+    query: dict[str, str]
+    caption: str
+    legend: bool
+
+
 def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
     """A picture as SVG, and the address of the page that shows exactly it. LayoutError for an address that draws
     nothing.
     """
     parts = urlsplit(address)
-    query = dict(parse_qsl(parts.query))
     kind, _, rest = parts.path.lstrip("/").partition("/")
-    if kind == "i":
-        name, slash, letter = rest.rpartition("/")
-        found = find(name if slash else rest)
-        operand = found.operand(letter) if slash else None
-        style, chosen = pictures.read(found, query)
-        drawn = diagram(
-            operand_figure(operand, chosen.product) if operand else figure_of(found, chosen.product),
-            replace(style, palette=None, legend=legend),
-            caption,
-        )
-        address = path_of(found) + (f"?{parts.query}" if parts.query else "")
-    elif kind == "smem":
-        tile, _ = memory.tile_of(query)
-        drawing = tile_figure(tile, look_of(query))
-        drawn = svg(drawing.figure, title=caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED)
-    elif kind == "descriptor":
-        name, _, word = rest.rpartition("/")
-        parsed = descriptors.parse_descriptor(word, descriptors.form_of({"format": name}))
-        drawn = verdicts.inline(parsed, query) if verdicts.asked(query) else bits_svg(parsed, None)
-        kept = {option: value for option, value in query.items() if option != "rows"}
-        address = parts.path + (f"?{urlencode(kept)}" if kept else "")
-    elif kind == "tmem":
-        drawn = tensor_memory(query)
-    elif kind == "scale-factors":
-        drawn = scale_way(query)
-    elif kind == "banks":
-        use, xor = bank_facts.use_of(query)
-        drawn = banks_svg([use.cost(xor)])
-    elif kind == "chain":
-        drawn = chain_figure(query)
-    elif kind == "tiles" and rest in TILES:
-        drawn = TILES[rest](query)
-    elif kind == "cute":
-        drawn = cute.figure(query, caption)
-    elif kind == "layouts" and rest in LAYOUTS:
-        drawn = LAYOUTS[rest](query, caption)
-    else:
+    draw = DRAWINGS.get(f"{kind}/{rest}") or DRAWINGS.get(kind)
+    if draw is None:
         raise LayoutError(
             "bad_figure",
             f"'{address}' draws nothing.",
             "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…, /tiles/…",
             "figure",
         )
-    return drawn, address
+    drawn = draw(Wanted(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
+    return drawn if isinstance(drawn, tuple) else (drawn, address)
+
+
+def _instruction(wanted: Wanted) -> tuple[str, str]:
+    name, slash, letter = wanted.rest.rpartition("/")
+    found = find(name if slash else wanted.rest)
+    operand = found.operand(letter) if slash else None
+    style, chosen = pictures.read(found, wanted.query)
+    drawn = diagram(
+        operand_figure(operand, chosen.product) if operand else figure_of(found, chosen.product),
+        replace(style, palette=None, legend=wanted.legend),
+        wanted.caption,
+    )
+    return drawn, path_of(found) + (f"?{wanted.text}" if wanted.text else "")
+
+
+def _tile(wanted: Wanted) -> str:
+    tile, _ = memory.tile_of(wanted.query)
+    drawing = tile_figure(tile, look_of(wanted.query))
+    return svg(drawing.figure, title=wanted.caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED)
+
+
+def _descriptor(wanted: Wanted) -> tuple[str, str]:
+    name, _, word = wanted.rest.rpartition("/")
+    parsed = descriptors.parse_descriptor(word, descriptors.form_of({"format": name}))
+    drawn = verdicts.inline(parsed, wanted.query) if verdicts.asked(wanted.query) else bits_svg(parsed, None)
+    kept = {option: value for option, value in wanted.query.items() if option != "rows"}
+    return drawn, urlsplit(wanted.address).path + (f"?{urlencode(kept)}" if kept else "")
+
+
+def _banks(wanted: Wanted) -> str:
+    use, xor = bank_facts.use_of(wanted.query)
+    return banks_svg([use.cost(xor)])
+
+
+# what the path of a figure begins with, or all of it → its picture, and its page's address where that is another
+DRAWINGS: dict[str, Callable[[Wanted], str | tuple[str, str]]] = {
+    "i": _instruction,
+    "smem": _tile,
+    "descriptor": _descriptor,
+    "tmem": lambda wanted: tensor_memory(wanted.query),
+    "scale-factors": lambda wanted: scale_way(wanted.query),
+    "banks": _banks,
+    "chain": lambda wanted: chain_figure(wanted.query),
+    "cute": lambda wanted: cute.figure(wanted.query, wanted.caption),
+    "layouts/triton": lambda wanted: triton.figure(wanted.query, wanted.caption),
+    "layouts/tv": lambda wanted: tv.figure(wanted.query, wanted.caption),
+    "tiles/mma": lambda wanted: whole_tiles.inline(wanted.query),
+    "tiles/mma/chain": lambda wanted: chains.inline(wanted.query),
+    "tiles/copy": lambda wanted: tiled_copy_figure.inline(wanted.query),
+    "tiles/loop": lambda wanted: main_loop_figure.inline(wanted.query),
+}

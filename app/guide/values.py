@@ -40,7 +40,7 @@ NAMED = {mode.name: mode for mode in MODES}
 
 
 def fill(text: str) -> str:
-    """A page's Markdown with every value and table put in; LayoutError for a name that is none."""
+    """Return a page's Markdown with every value and table put in; raise LayoutError for an unknown name."""
     text = _TABLE.sub(lambda match: _known(TABLES, match[1])(), text)
     return _VALUE.sub(lambda match: _known(VALUES, match[1])(match[2]), text)
 

@@ -17,6 +17,7 @@ import numpy as np
 from lanescope.app.hardware.device import Array, Cuda
 from lanescope.app.hardware.sampled import first_of_each
 from lanescope.errors import LayoutError
+from lanescope.render.template import Templates
 from lanescope.shared import storage, tma
 from lanescope.shared.swizzle import MODES, mode
 
@@ -37,41 +38,18 @@ TYPES = {
 UNTOUCHED = 0xEE
 AFTER = 1024  # bytes behind the box that must stay untouched
 OFFERED = 200  # tensor maps a rule
-KERNEL = r"""
-extern "C" __global__ void k(unsigned char* out, const unsigned char* map, const int* at, unsigned bytes,
-                             unsigned offset, unsigned size, unsigned* told) {
-  extern __shared__ __align__(1024) unsigned char shared[];
-  __shared__ __align__(8) unsigned long long barrier;
-  const unsigned window = (unsigned)__cvta_generic_to_shared(shared);
-  const unsigned bar = (unsigned)__cvta_generic_to_shared(&barrier);
-  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) shared[i] = @UNTOUCHED@;
-  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bar));
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    told[0] = window;
-    asm volatile("{.reg .b64 t; mbarrier.arrive.expect_tx.shared::cta.b64 t, [%0], %1;}" :: "r"(bar), "r"(bytes));
-    asm volatile("cp.async.bulk.tensor.@RANK@d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1, {@PLACES@}], [%2];"
-                 :: "r"(window + offset), "l"(map), "r"(bar), @GIVEN@ : "memory");
-  }
-  unsigned done = 0;
-  for (int n = 0; n < 100000 && !done; ++n)
-    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.b32 %0, 1, 0, p;}"
-                 : "=r"(done) : "r"(bar) : "memory");
-  __syncthreads();
-  if (threadIdx.x == 0) told[1] = done;
-  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) out[i] = shared[i];
-}
-"""
+_PROGRAMS = Templates(__package__)
 
 
 def source(rank: int) -> str:
     """The kernel that loads one box of a tensor of this rank and returns shared memory."""
-    places = ", ".join(f"%{3 + n}" for n in range(rank))
-    given = ", ".join(f'"r"(at[{n}])' for n in range(rank))
-    filled = KERNEL.replace("@UNTOUCHED@", f"0x{UNTOUCHED:X}")
-    return filled.replace("@RANK@", str(rank)).replace("@PLACES@", places).replace("@GIVEN@", given)
+    return _PROGRAMS.fill(
+        "box.cu",
+        untouched=f"0x{UNTOUCHED:X}",
+        rank=rank,
+        places=", ".join(f"%{3 + n}" for n in range(rank)),
+        coordinates=", ".join(f'"r"(at[{n}])' for n in range(rank)),
+    )
 
 
 @dataclass(frozen=True)

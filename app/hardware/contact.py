@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -97,24 +98,33 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or seen.__context__
 
 
+# (class of a cause, pattern of its text, what it means), the first that fits
+_MEANINGS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, str], ...] = (
+    (socket.gaierror, "", "this host knows no such host name"),
+    (ConnectionRefusedError, "", "nothing listens there"),
+    ((ConnectionResetError, BrokenPipeError), "", ENDS),
+    (BaseException, "^Stream is closed$", ENDS),
+    (BaseException, "cannot convert to SSL", PLAIN),  # it spoke before TLS could begin
+    (ValueError, "name taken", "the scheduler has a worker of this name: give one of the hosts another --name"),
+)
+_WITHOUT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+
+
 def _told(cause: BaseException) -> str:
+    """Return what a cause means, "" if that is not known."""
+    if isinstance(cause, ssl.SSLError):
+        return _tls_meaning(cause)
+    for kind, pattern, meaning in _MEANINGS:
+        if isinstance(cause, kind) and re.search(pattern, str(cause)):
+            return meaning
+    if isinstance(cause, OSError) and type(cause).__module__ == "builtins":
+        return cause.strerror or ""
+    return ""
+
+
+def _tls_meaning(cause: ssl.SSLError) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"the authority of tls_ca did not sign its certificate ({cause.verify_message})"
-    if isinstance(cause, ssl.SSLError):
-        reason = cause.reason or ""
-        if "ALERT" in reason:
-            return "it refuses this side's certificate"
-        plain = reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
-        return PLAIN if plain else ENDS
-    if isinstance(cause, socket.gaierror):
-        return "this host knows no such host name"
-    if isinstance(cause, ConnectionRefusedError):
-        return "nothing listens there"
-    if isinstance(cause, ConnectionResetError | BrokenPipeError) or str(cause) == "Stream is closed":
-        return ENDS
-    if "cannot convert to SSL" in str(cause):  # it spoke before TLS could begin
-        return PLAIN
-    if isinstance(cause, ValueError) and "name taken" in str(cause):
-        return "the scheduler has a worker of this name: give one of the hosts another --name"
-    system = type(cause).__module__ == "builtins" and isinstance(cause, OSError)
-    return cause.strerror if system and isinstance(cause, OSError) and cause.strerror else ""
+    if "ALERT" in (cause.reason or ""):
+        return "it refuses this side's certificate"
+    return PLAIN if cause.reason in _WITHOUT_TLS else ENDS

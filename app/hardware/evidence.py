@@ -62,7 +62,7 @@ _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another nam
 
 
 def check_part(part: str) -> None:
-    """LayoutError where there is no such part; "" is all of them."""
+    """Refuse a part that does not exist; "" means all parts."""
     if part and part not in PARTS:
         raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
 

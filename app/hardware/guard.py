@@ -35,7 +35,7 @@ class _Reader(pickle.Unpickler):
         found = super().find_class(module, name) if module == "builtins" and "." not in name else None
         if isinstance(found, type) and issubclass(found, Exception):
             return found
-        raise Refused(f"{module}.{name} is no part of a Lanescope job.")
+        raise Refused(f"{module}.{name} is not part of a Lanescope job.")
 
 
 def loads(data: Any, *, buffers: Iterable[Any] = ()) -> Any:
@@ -83,7 +83,7 @@ def install() -> None:
 def _decode(theirs: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def decode(told: Any) -> Any:
         if "__Enum__" in told and (told.get("__module__"), told.get("__name__")) not in ENUMERATIONS:
-            raise Refused(f"{told.get('__module__')}.{told.get('__name__')} is no part of a Lanescope job.")
+            raise Refused(f"{told.get('__module__')}.{told.get('__name__')} is not part of a Lanescope job.")
         return theirs(told)
 
     return decode

@@ -56,15 +56,16 @@ def letter(job: str, params: Json) -> str:
 
 
 def read(text: object, own: str) -> tuple[str, Json]:
-    """(name, checked parameters) of a job that has arrived; LayoutError where it is none, where a parameter is wrong,
-    or where another Lanescope asks.
+    """Return (name, checked parameters) of a job that has arrived.
+
+    Raise LayoutError for garbage, for a wrong parameter, and if another version of Lanescope asks.
     """
     try:
         given = json.loads(text) if isinstance(text, str) and len(text) <= LONGEST_JOB else None
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict) or not isinstance(given.get("params"), dict):
-        raise LayoutError("bad_job", "That is no job.", "An object with job, program and params.", "job")
+        raise LayoutError("bad_job", "This is not a job.", "An object with job, program and params.", "job")
     keys(given, ("job", "program", "params"))
     name = choice(given.get("job"), "job", tuple(JOBS), "bad_job")
     if (asking := given.get("program")) != own:
@@ -114,5 +115,5 @@ def stand(station: Station) -> None:
 def perform(text: object) -> str:
     """The one function that a scheduler may name: a job as text, answered by this process's station."""
     if not _stations:
-        raise LayoutError("no_device", "This process is no Lanescope worker.", "lanescope gpu worker starts one.")
+        raise LayoutError("no_device", "This process is not a Lanescope worker.", "lanescope gpu worker starts one.")
     return _stations[0].perform(text)

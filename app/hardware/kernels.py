@@ -15,8 +15,10 @@ from lanescope.ptx.dtypes import REGISTERS
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import Slot, slots
 from lanescope.render.cuda import function_name, wrapper
+from lanescope.render.template import Templates
 from lanescope.shared.banks import ACCESSES
 
+_PROGRAMS = Templates(__package__)
 ALONG_X = ("a", "e", "scale_a_data")
 
 
@@ -41,10 +43,9 @@ def product(
     wgmma: `image` is copied to shared memory as it is, `overlay` over it from word `overlay_at`; descriptor starts are
     counted from the image when `relative` is 1, absolute when 0; `base` receives the image's shared-window address.
     """
-    items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
     warpgroup = instruction.family.by_descriptor
-    parameters, before, arguments, out = [], [], [], ""
-    for slot in items:
+    parameters, registers, arguments, out = [], [], [], ""
+    for slot in sorted(slots(instruction, a_from), key=lambda s: not s.written):
         if slot.kind == "immediate":
             continue
         if slot.kind == "predicate":
@@ -56,7 +57,7 @@ def product(
             kind, count = REGISTERS[slot.type].cpp, slot.registers
             parameters = [f"{kind}* out", "int keep", *parameters]
             arguments.append(slot.name)
-            before.append(_array(slot, kind, "y", "c") if warpgroup else f"{kind} {slot.name}[{count}];")
+            registers.append(_array(slot, kind, "y", "c") if warpgroup else f"{kind} {slot.name}[{count}];")
             if warpgroup:
                 parameters.append(f"const {kind}* g_c")
             at = "((x * gridDim.y + y) * blockDim.x + threadIdx.x) * keep"
@@ -64,36 +65,17 @@ def product(
         else:
             kind = REGISTERS[slot.type].cpp
             parameters.append(f"const {kind}* g_{slot.name}")
-            before.append(_array(slot, kind, "x" if slot.name in ALONG_X else "y", slot.name))
+            registers.append(_array(slot, kind, "x" if slot.name in ALONG_X else "y", slot.name))
             arguments.append(slot.name)
-    body = ["const unsigned long long x = blockIdx.x, y = blockIdx.y;", *before]
-    called = f"{function_name(instruction)}{'_shared_a' if a_from == 'shared' else ''}({', '.join(arguments)});"
-    if warpgroup:
-        parameters += [
-            "const unsigned* image, unsigned words",
-            "const unsigned* overlay, unsigned overlay_words, unsigned overlay_at",
-        ]
-        parameters += ["int relative, unsigned* base"]
-        body += [
-            "extern __shared__ __align__(1024) unsigned shared[];",
-            "const unsigned window = (unsigned)__cvta_generic_to_shared(shared);",
-            "if (threadIdx.x == 0) *base = window;",
-            "for (unsigned i = threadIdx.x; i < words; i += blockDim.x) shared[i] = image[y * words + i];",
-            "__syncthreads();",
-            (
-                "for (unsigned i = threadIdx.x; i < overlay_words; i += blockDim.x) shared[overlay_at + i] = overlay[x"
-                " * overlay_words + i];"
-            ),
-            'asm volatile("fence.proxy.async.shared::cta;\\n" ::: "memory");',
-            "__syncthreads();",
-            'asm volatile("wgmma.fence.sync.aligned;\\n" ::: "memory");',
-            called,
-            'asm volatile("wgmma.commit_group.sync.aligned;\\n" ::: "memory");',
-            'asm volatile("wgmma.wait_group.sync.aligned 0;\\n" ::: "memory");',
-        ]
-    else:
-        body.append(called)
-    return wrapper(instruction, a_from, immediates) + kernel(name, parameters, [*body, out])
+    text = _PROGRAMS.fill(
+        "product_wgmma.cu" if warpgroup else "product.cu",
+        name=name,
+        parameters=", ".join(parameters),
+        registers=registers,
+        call=f"{function_name(instruction)}{'_shared_a' if a_from == 'shared' else ''}({', '.join(arguments)});",
+        out=out,
+    )
+    return wrapper(instruction, a_from, immediates) + text
 
 
 def kernel(name: str, parameters: list[str], lines: list[str]) -> str:
@@ -118,88 +100,32 @@ def movement(instruction: Instruction, name: str) -> str:
     """ldmatrix: memory image and lane offsets in, registers out; stmatrix the other way; movmatrix registers to
     registers.
     """
-    head, called = wrapper(instruction), function_name(instruction)
-    if instruction.family.moves:
-        lines = [f"unsigned d; {called}(d, in[threadIdx.x]);", "out[threadIdx.x] = d;"]
-        return head + kernel(name, ["unsigned* out", "const unsigned* in"], lines)
-    count = instruction.operands["data"].registers
-    lines = [
-        f"__shared__ __align__(128) unsigned shared[{MOVE_WORDS}];",
-        "const unsigned base = (unsigned)__cvta_generic_to_shared(shared);",
-        f"unsigned r[{count}];",
-    ]
-    if instruction.family.loads:
-        lines += [
-            f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) shared[i] = in[blockIdx.x * {MOVE_WORDS} + i];",
-            "__syncwarp();",
-            f"{called}(r, base + offset[threadIdx.x]);",
-            f"for (int n = 0; n < {count}; ++n) out[(blockIdx.x * 32 + threadIdx.x) * {count} + n] = r[n];",
-        ]
-    else:
-        lines += [
-            f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) shared[i] = 0;",
-            f"for (int n = 0; n < {count}; ++n) r[n] = in[(blockIdx.x * 32 + threadIdx.x) * {count} + n];",
-            "__syncwarp();",
-            f"{called}(base + offset[threadIdx.x], r);",
-            "__syncwarp();",
-            (
-                f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) out[blockIdx.x * {MOVE_WORDS} + i] ="
-                " shared[i];"
-            ),
-        ]
-    return head + kernel(name, ["unsigned* out", "const unsigned* in", "const unsigned* offset"], lines)
+    family = instruction.family
+    file = "movmatrix.cu" if family.moves else "ldmatrix.cu" if family.loads else "stmatrix.cu"
+    count = 1 if family.moves else instruction.operands["data"].registers
+    text = _PROGRAMS.fill(file, name=name, function=function_name(instruction), words=MOVE_WORDS, count=count)
+    return wrapper(instruction) + text
 
 
 def matrix_access(instruction: Instruction, name: str) -> str:
     """wmma.load: images of a matrix in global memory in, registers out; wmma.store: registers in, images out."""
     (op,) = instruction.operands.values()
-    kind, count = REGISTERS[op.element.register_type].cpp, op.registers
-    head, called = wrapper(instruction), function_name(instruction)
-    at = f"(blockIdx.x * 32 + threadIdx.x) * {count}ul"
-    if instruction.family.loads:
-        lines = [
-            f"{kind} r[{count}];",
-            f"{called}(r, in + blockIdx.x * bytes, stride);",
-            f"for (int n = 0; n < {count}; ++n) out[{at} + n] = r[n];",
-        ]
-        return head + kernel(
-            name, [f"{kind}* out", "const unsigned char* in", "unsigned long long bytes", "unsigned stride"], lines
-        )
-    lines = [
-        f"{kind} r[{count}];",
-        f"for (int n = 0; n < {count}; ++n) r[n] = in[{at} + n];",
-        f"{called}(out + blockIdx.x * bytes, r, stride);",
-    ]
-    return head + kernel(
-        name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines
+    text = _PROGRAMS.fill(
+        "wmma_load.cu" if instruction.family.loads else "wmma_store.cu",
+        name=name,
+        kind=REGISTERS[op.element.register_type].cpp,
+        count=op.registers,
+        function=function_name(instruction),
     )
+    return wrapper(instruction) + text
 
 
 def chained(code: str, name: str, function: str, registers: int, store: bool, base: int) -> str:
     """A kernel around a generated load or store of one operand: images of shared memory in and registers out, or the
     other way.
     """
-    at = f"(blockIdx.x * blockDim.x + threadIdx.x) * {registers}"
-    call = f"{function}(r, (unsigned)__cvta_generic_to_shared(shared) + {base}u);"
-    fill = "for (unsigned i = threadIdx.x; i < words; i += blockDim.x) shared[i] = "
-    lines = ["extern __shared__ __align__(1024) unsigned shared[];", f"unsigned r[{registers}];"]
-    if store:
-        lines += [
-            f"for (int n = 0; n < {registers}; ++n) r[n] = in[{at} + n];",
-            f"{fill}0xFFFFFFFFu;",
-            "__syncthreads();",
-            call,
-            "__syncthreads();",
-        ]
-        lines += ["for (unsigned i = threadIdx.x; i < words; i += blockDim.x) out[blockIdx.x * words + i] = shared[i];"]
-    else:
-        lines += [
-            f"{fill}in[blockIdx.x * words + i];",
-            "__syncthreads();",
-            call,
-            f"for (int n = 0; n < {registers}; ++n) out[{at} + n] = r[n];",
-        ]
-    return code + kernel(name, ["unsigned* out", "const unsigned* in", "unsigned words"], lines)
+    file = "chained_store.cu" if store else "chained_load.cu"
+    return code + _PROGRAMS.fill(file, name=name, function=function, registers=registers, base=base)
 
 
 UNROLL, WARPS = 16, 16
@@ -212,39 +138,14 @@ def access(kind: str, name: str) -> str:
     `zero` is 0, which the compiler cannot know: identical accesses would otherwise be merged into one.
     """
     row = ACCESSES[kind]
-    count, loads, opcode = row.registers, not row.stores, row.ptx
+    count, opcode = row.registers, row.ptx
     registers = "{" + ", ".join(f"%{n}" for n in range(count)) + "}" if count > 1 or row.matrices else "%0"
-    if loads:
-        outputs = ", ".join(f'"=r"(r[u][{n}])' for n in range(count))
-        line = (
-            f'asm volatile("{opcode} {registers}, [%{count}];" : {outputs} : "r"(at + zero * (turn * 16 + u)) :'
-            ' "memory");'
-        )
+    direction = "" if row.stores else "="
+    bindings = ", ".join(f'"{direction}r"(r[u][{n}])' for n in range(count))
+    address = '"r"(at + zero * (turn * 16 + u))'
+    if row.stores:
+        line = f'asm volatile("{opcode} [%{count}], {registers};" :: {bindings}, {address} : "memory");'
     else:
-        inputs = ", ".join(f'"r"(r[u][{n}])' for n in range(count))
-        line = (
-            f'asm volatile("{opcode} [%{count}], {registers};" :: {inputs}, "r"(at + zero * (turn * 16 + u)) :'
-            ' "memory");'
-        )
-    lines = [
-        "extern __shared__ __align__(1024) unsigned shared[];",
-        "const unsigned at = (unsigned)__cvta_generic_to_shared(shared) + offset[threadIdx.x % 32];",
-        f"unsigned r[{UNROLL}][{count}], sum = 0;",
-        f"for (int u = 0; u < {UNROLL}; ++u) for (int n = 0; n < {count}; ++n) r[u][n] = threadIdx.x;",
-        "long long first = 0;",
-        "for (int turn = -4; turn < repeat; ++turn) {",
-        "  if (turn == 0) { __syncthreads(); first = clock64(); }",
-        "#pragma unroll",
-        f"  for (int u = 0; u < {UNROLL}; ++u) {line}",
-        "#pragma unroll",
-        f"  for (int u = 0; u < {UNROLL}; ++u) sum ^= r[u][{count - 1}];" if loads else "",
-        "}",
-        "const long long last = clock64();",
-        "if (threadIdx.x % 32 == 0) { out[threadIdx.x / 32 * 2] = first; out[threadIdx.x / 32 * 2 + 1] = last; }",
-        "if (sum == 0x12345678 && repeat < 0) out[0] = sum;",
-    ]
-    return kernel(
-        name,
-        ["long long* out", "const unsigned* offset", "int repeat", "unsigned zero"],
-        [line for line in lines if line],
-    )
+        line = f'asm volatile("{opcode} {registers}, [%{count}];" : {bindings} : {address} : "memory");'
+    use = "" if row.stores else f"for (int u = 0; u < {UNROLL}; ++u) sum ^= r[u][{count - 1}];"
+    return _PROGRAMS.fill("access.cu", name=name, unroll=UNROLL, count=count, access=line, use=use)

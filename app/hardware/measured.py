@@ -59,7 +59,7 @@ def flat(op: Operand, cols: Array) -> dict[str, Array]:
 
 
 def agreed(slot: Array, value: Array, op: Operand) -> Array:
-    """One value a slot where all its sightings agree, −1 where there is none or they differ: [thread][value]."""
+    """Return [thread][value]: the value of each slot if all its sightings agree, else −1."""
     count = op.threads * op.values
     low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
     np.minimum.at(low, slot, value)

@@ -105,7 +105,7 @@ def _json(text: str, field: str) -> Any:
 
 
 def _value(token: str) -> float | None:
-    """The number of a text with its sign, None where it is none."""
+    """Return the number that a text spells, with its sign; None if it spells none."""
     read = real(token[1:] if token[0] in "+-" else token)
     return None if read is None else -read[0] if token[0] == "-" else read[0]
 
@@ -115,7 +115,7 @@ def from_file(raw: bytes, field: str) -> Any:
     if len(raw) > MOST_BYTES:
         raise LayoutError("bad_matrix", f"{field}: the file has {len(raw)} bytes.", f"At most {MOST_BYTES}.", field)
     wrong = LayoutError(
-        "bad_matrix", f"{field}: this is no .npy file of numbers.", "Save one array of numbers with numpy.save.", field
+        "bad_matrix", f"{field}: not a .npy file of numbers.", "Save one array of numbers with numpy.save.", field
     )
     told = npy.header(raw)
     if told is None or told.kind.kind not in "biuf" or told.data_bytes != len(raw) - told.offset:

@@ -105,18 +105,26 @@ def _forms(target: str) -> tuple[str, ...]:
     return tuple(job.key for job in verify.jobs(target))
 
 
+def _whole_variants(piece: Piece, target: str, found: Json) -> bool:
+    """Whether a result has every variant of a piece, each with its methods."""
+    if set(found) != set(_forms(target)[piece.first : piece.first + piece.count]):
+        return False
+    return all(row and all(isinstance(told, str) for told in row.values()) for row in found.values())
+
+
+def _whole_part(piece: Piece, target: str, found: Json) -> bool:
+    """Whether a result counts the runs of a piece, and of each group no more agree than ran."""
+    counts = [(row.get("ran"), row.get("agreed")) for row in found.values()]
+    if not all(type(ran) is type(agreed) is int and 0 <= agreed <= ran for ran, agreed in counts):
+        return False
+    return not piece.count or sum(ran for ran, _ in counts) == piece.count
+
+
 def checked(piece: Piece, target: str, found: Any, worker: str = "The journal") -> Json:
     """What a worker found of a piece; LayoutError "worker_garbage" where it is not that piece's result."""
+    judge = _whole_variants if piece.part == FORMS else _whole_part
     good = isinstance(found, dict) and all(isinstance(row, dict) for row in found.values())
-    if good and piece.part == FORMS:
-        wanted = set(_forms(target)[piece.first : piece.first + piece.count])
-        good = set(found) == wanted and all(
-            row and all(isinstance(told, str) for told in row.values()) for row in found.values()
-        )
-    elif good:
-        counts = [(row.get("ran"), row.get("agreed")) for row in found.values()]
-        whole = all(type(ran) is type(agreed) is int and 0 <= agreed <= ran for ran, agreed in counts)
-        good = whole and (not piece.count or sum(ran for ran, _ in counts) == piece.count)
+    good = good and judge(piece, target, found)
     if not good:
         raise LayoutError(
             "worker_garbage",

@@ -1,6 +1,6 @@
 """The server's side of the worker processes: one a device, one job at a time from a bounded queue, a time limit a job.
 
-A worker that hangs, dies, or answers what is no answer costs the job it was at: it is killed, and the next job
+If a worker hangs, dies or returns garbage, only its current job fails: the worker is killed, and the next job
 starts a new one.
 """
 
@@ -46,7 +46,7 @@ def lane_of(request: Json) -> int:
 
 
 class BrokenWorkerError(Exception):
-    """The worker cannot go on: it hung, ended, or said what is no answer."""
+    """The worker cannot go on: it hung, ended, or returned garbage."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

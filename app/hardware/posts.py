@@ -233,7 +233,7 @@ async def _tend(scheduler: str, post: Json, host: str, tls: Tls, argv: list[str]
         except Exception as error:
             if said != (said := why(error)):
                 again = f"tried again every {AGAIN_SECONDS:g} s"
-                print(f"{post['name']} is no worker of {scheduler}: {said}; {again}", file=sys.stderr, flush=True)
+                print(f"{post['name']} is not a worker of {scheduler}: {said}; {again}", file=sys.stderr, flush=True)
         finally:
             with contextlib.suppress(Exception):
                 await nanny.close(timeout=5)

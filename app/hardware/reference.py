@@ -29,7 +29,7 @@ SOURCE = "NumPy simulation: app/hardware/reference.py\n"
 
 
 class Reference:
-    """The device that is none."""
+    """NumPy stand-in for a GPU."""
 
     simulated = True
 

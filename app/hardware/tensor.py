@@ -23,10 +23,12 @@ from lanescope.blackwell.tmem import LANES, Access
 from lanescope.ptx.table.kinds import PAIR
 from lanescope.render import idesc as render
 from lanescope.render.kernel_host import DEFAULT_SHARED
+from lanescope.render.template import Templates
 from lanescope.render.tmem import statement
 
 Array = NDArray[Any]
 THREADS, EXTRA = 128, 64  # threads of a CTA; bytes behind the image for the barrier and the allocation's address
+_PROGRAMS = Templates(__package__)
 TARGETS = ("sm_100a", "sm_103a", "sm_110a")
 
 
@@ -41,13 +43,11 @@ class Move:
 
     @property
     def code(self) -> str:
-        registers = f"uint32_t r[{self.access.registers}];\n" if self.access.verb == "st" else ""
-        take = "for (unsigned i = 0; i < count; ++i) r[i] = registers_in[at + i];\n" if registers else ""
-        give = "for (unsigned i = 0; i < count; ++i) registers_out[at + i] = r[i];\n" if not registers else ""
-        return (
-            f"const unsigned taddr = mine + {self.lane << 16 | self.column}u, count = {self.access.registers};\n"
-            "const unsigned at = (blockIdx.x * 128 + thread) * count;\n"
-            f"{registers}{take}{statement(self.access)}\n{give}"
+        return _PROGRAMS.fill(
+            "tensor_store.cu" if self.access.verb == "st" else "tensor_load.cu",
+            address=self.lane << 16 | self.column,
+            count=self.access.registers,
+            statement=statement(self.access),
         )
 
 
@@ -122,85 +122,35 @@ Operation = Move | Single | Multiply
 
 def issued(text: str, ctas: int) -> str:
     """What one thread issues, with the commit that every CTA waits for."""
-    many = ".multicast::cluster" if ctas > 1 else ""
-    mask = ", %1" if ctas > 1 else ""
-    given = ', "h"((unsigned short)3)' if ctas > 1 else ""
-    return (
-        f"if (thread == 0 && rank == 0) {{\n{text}\n"
-        f'asm volatile("tcgen05.commit.cta_group::{ctas}.mbarrier::arrive::one.shared::cluster{many}.b64 [%0]{mask};"\n'
-        f'    :: "r"(barrier){given} : "memory");\n}}\n'
-        "unsigned done = 0;\n"
-        "for (unsigned tries = 0; !done && tries < 1u << 22; ++tries)\n"
-        '  asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\\n'
-        'selp.u32 %0, 1, 0, p;\\n}\\n" : "=r"(done) : "r"(barrier) : "memory");\n'
-        "if (!done) told[1] = 1;\n"
+    pair = ctas > 1
+    return _PROGRAMS.fill(
+        "tensor_issued.cu",
+        text=text,
+        ctas=ctas,
+        many=".multicast::cluster" if pair else "",
+        mask=", %1" if pair else "",
+        ranks=', "h"((unsigned short)3)' if pair else "",
     )
+
+
+_MEET_PAIR = 'asm volatile("barrier.cluster.arrive.aligned;\\nbarrier.cluster.wait.aligned;" ::: "memory");'
 
 
 def kernel(operation: Operation) -> str:
     """The text of kernel k for one operation. It waits for nothing longer than four million tries."""
     ctas = operation.ctas
-    group = f"cta_group::{ctas}"
-    meet = (
-        'asm volatile("barrier.cluster.arrive.aligned;\\nbarrier.cluster.wait.aligned;" ::: "memory");'
-        if ctas > 1
-        else "__syncthreads();"
+    pair = ctas > 1
+    return _PROGRAMS.fill(
+        "tensor.cu",
+        cluster=f"__cluster_dims__({ctas}, 1, 1) " if pair else "",
+        threads=THREADS,
+        lanes=LANES,
+        ctas=ctas,
+        group=f"cta_group::{ctas}",
+        launched=_MEET_PAIR if pair else "__syncwarp();",  # an allocation by a pair waits for a peer that must be there
+        meet=_MEET_PAIR if pair else "__syncthreads();",
+        operation=operation.code,
     )
-    before = 'asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");'
-    after = 'asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
-    aligned = "__syncwarp();"  # behind what one thread or each by itself did, before what a warp does together
-    launched = meet if ctas > 1 else aligned  # an allocation by a pair waits for a peer that must be there
-    cluster = f"__cluster_dims__({ctas}, 1, 1) " if ctas > 1 else ""
-    return f"""typedef unsigned uint32_t;
-extern "C" __global__ void {cluster}__launch_bounds__({THREADS}) k(unsigned* tensor_out, unsigned* registers_out,
-    const unsigned* tensor_in, const unsigned* shared_in, const unsigned* registers_in, unsigned words,
-    unsigned columns, unsigned* told) {{
-  extern __shared__ __align__(1024) unsigned char shared[];
-  const unsigned thread = threadIdx.x, warp = thread / 32, rank = blockIdx.x % {ctas};
-  const unsigned window = (unsigned)__cvta_generic_to_shared(shared), first = (window & 0x3FFFF) >> 4;
-  const unsigned slot = window + 4 * words, barrier = slot + 8;
-  for (unsigned i = thread; i < words; i += {THREADS}) ((unsigned*)shared)[i] = shared_in[blockIdx.x * words + i];
-  {launched}
-  if (warp == 0) {{
-    asm volatile("tcgen05.alloc.{group}.sync.aligned.shared::cta.b32 [%0], 512;" :: "r"(slot) : "memory");
-    asm volatile("tcgen05.relinquish_alloc_permit.{group}.sync.aligned;");
-  }}
-  if (thread == 0) {{
-    told[0] = window;
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(barrier) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }}
-  {aligned}
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  {before}
-  {meet}
-  {after}
-  const unsigned tensor = *(volatile unsigned*)(shared + 4 * words), mine = tensor + (warp * 32 << 16);
-  const unsigned held = (blockIdx.x * {LANES} + thread) * columns;
-  for (unsigned c = 0; c < columns; ++c)
-    asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {{%1}};" :: "r"(mine + c), "r"(tensor_in[held + c]));
-  asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
-  {before}
-  {meet}
-  {after}
-  {{
-{operation.code}
-  }}
-  {aligned}
-  {before}
-  {meet}
-  {after}
-  for (unsigned c = 0; c < columns; ++c) {{
-    unsigned value;
-    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%0}}, [%1];" : "=r"(value) : "r"(mine + c));
-    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
-    tensor_out[held + c] = value;
-  }}
-  {before}
-  {meet}
-  if (warp == 0) asm volatile("tcgen05.dealloc.{group}.sync.aligned.b32 %0, 512;" :: "r"(tensor));
-}}
-"""
 
 
 @dataclass(frozen=True, slots=True)

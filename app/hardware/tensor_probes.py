@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from lanescope.app.hardware.tensor import Job, Multiply, Tensor
 from lanescope.app.hardware.tensor_moves import Told, told
 from lanescope.blackwell import idesc, tmem, umma
 from lanescope.blackwell.idesc import Idesc
+from lanescope.blackwell.kind import Kind
 from lanescope.blackwell.tmem import LANES, Mma
 from lanescope.blackwell.umma import Issued
 from lanescope.descriptor import matrix as desc
@@ -328,31 +330,40 @@ def _scaled(device: Tensor, given: Idesc, form: str, vector: str) -> Iterator[To
             )
 
 
+PADDED = {"e2m3", "e3m2", "e2m1"}  # in shared memory; where their bits lie is open
+
+
 def types(device: Tensor) -> Iterator[Told]:
     """Random small numbers of every pair of types whose elements lie alone in their container, and signs."""
     rng = np.random.default_rng(SEED)
-    apart = ("e2m3", "e3m2", "e2m1")  # padded in shared memory; where their bits lie is open
+    for row, a, b, d, negate in _typed_products():
+        try:
+            given = word_of(row.name, 128, 64, ALONE, a=a, b=b, d=d, negate_a=negate)
+        except LayoutError:
+            continue  # an f16 D of bf16
+        low = 0 if "u8" in (a, b) else -3
+        left, right = (rng.integers(low, 4, (rows, given.k)).astype(float) for rows in (given.m, given.n))
+        tile = tiles(given, ALONE, [left], [right])
+        memory = np.zeros((1, 1, LANES, 64), np.uint32)
+        job = Job(Multiply(given, ALONE, tile[0], tile[1], {"d": 0}), memory, tile[2][None])
+        after, _ = device.tensor(job)
+        expected = left @ right.T * (-1 if negate else 1)
+        code = after[0, 0].astype(np.uint64) & np.uint64(0xFFFF if d == "f16" else 0xFFFFFFFF)
+        yield told(f"types, kind::{row.name}", numbers.decode(code, d) == expected)
+
+
+def _typed_products() -> Iterator[tuple[Kind, str, str, str, int]]:
+    """Yield every kind without scale factors with types of A, B and D, and whether A is negated."""
     for row in KINDS:
         if row.scaled:
             continue
-        for a, b in [(a, b) for a in row.part("a").codes for b in row.part("b").codes]:
-            if {a, b} & set(apart) or (row.alike and a != b):
-                continue
-            for d in row.part("d").codes:
-                for negate in (0, 1) if "yes" in row.part("negate_a").codes else (0,):
-                    try:
-                        given = word_of(row.name, 128, 64, ALONE, a=a, b=b, d=d, negate_a=negate)
-                    except LayoutError:
-                        continue  # an f16 D of bf16
-                    low = 0 if "u8" in (a, b) else -3
-                    left, right = (rng.integers(low, 4, (rows, given.k)).astype(float) for rows in (given.m, given.n))
-                    tile = tiles(given, ALONE, [left], [right])
-                    memory = np.zeros((1, 1, LANES, 64), np.uint32)
-                    job = Job(Multiply(given, ALONE, tile[0], tile[1], {"d": 0}), memory, tile[2][None])
-                    after, _ = device.tensor(job)
-                    meant = left @ right.T * (-1 if negate else 1)
-                    code = after[0, 0].astype(np.uint64) & np.uint64(0xFFFF if d == "f16" else 0xFFFFFFFF)
-                    yield told(f"types, kind::{row.name}", numbers.decode(code, d) == meant)
+        pairs = [
+            (a, b)
+            for a, b in product(row.part("a").codes, row.part("b").codes)
+            if not {a, b} & PADDED and (a == b or not row.alike)
+        ]
+        signs = (0, 1) if "yes" in row.part("negate_a").codes else (0,)
+        yield from ((row, a, b, d, negate) for (a, b), d, negate in product(pairs, row.part("d").codes, signs))
 
 
 PROBES = (tensor_moves.run, d_codes, a_codes, descriptors, metadata, scales, types)

@@ -24,7 +24,7 @@ LOW = np.uint32(0xFFFF)
 
 
 class Simulated:
-    """The device that is none."""
+    """NumPy stand-in for a GPU with tensor memory."""
 
     def tensor(self, job: Job) -> tuple[Array, Array]:
         out = job.tensor.astype(np.uint32).copy()

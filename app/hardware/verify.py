@@ -140,7 +140,7 @@ def verify(
         )
     check_part(part)
     if part and family:
-        raise LayoutError("bad_usage", "A part is no family's.", "Give --family or --part.", "part")
+        raise LayoutError("bad_usage", "--family and --part exclude each other.", "Give --family or --part.", "part")
     device = Cuda(device_number)
     todo = [] if part else list(jobs(device.target, family))
     todo = sample(todo) if quick else todo
@@ -148,23 +148,21 @@ def verify(
         begins(f"{len(todo):,} forms of instructions")
     results = run_jobs(device, todo, progress)
     out: dict[str, Any] = {"meta": meta(device.info()), "results": dict(sorted(results.items()))}
-    wanted = (
-        (part,)
-        if part
-        else (
-            PARTS
-            if not family
-            else ("descriptors",)
-            if any(row.by_descriptor for row in catalog.families() if row.name == family)
-            else ()
-        )
-    )
+    wanted = (part,) if part else _parts(family)
     apart = skipped(device.target)
     for name in wanted:
         if name not in apart:
             begins(name)
             out[name] = run_part(device, name, per_kind=QUICK.get(name, 0) if quick else 0)
     return out | ({"skipped": apart} if apart.keys() & set(wanted) else {})
+
+
+def _parts(family: str) -> tuple[str, ...]:
+    """Return the parts that belong to a family, or all of them."""
+    if not family:
+        return tuple(PARTS)
+    described = any(row.by_descriptor for row in catalog.families() if row.name == family)
+    return ("descriptors",) if described else ()
 
 
 def skipped(target: str) -> dict[str, str]:

@@ -70,7 +70,7 @@ def at_element(op: Operand, at: str) -> Owners:
     coords = [part[0] for part in parts if part]
     if len(coords) != len(parts) or len(coords) < 2:
         raise LayoutError(
-            "bad_coordinate", f"'{shown(at)}' is no element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at"
+            "bad_coordinate", f"'{shown(at)}' is not an element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at"
         )
     if len(coords) != len(op.axes):
         raise LayoutError(

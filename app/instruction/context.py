@@ -146,7 +146,7 @@ class PageData:
 
 
 def run_choices(found: Instruction, reason: str) -> RunChoices | None:
-    """The runs there are of an instruction, None where there is none."""
+    """Return the runs of an instruction, None if it has not been run."""
     multiplies = runs.multiplies(found)
     kinds = [("mma", "product against NumPy")] if multiplies else []
     measured = () if fragments.unmeasured(found) else fragments.operands(found)

@@ -117,33 +117,55 @@ def pictures(found: Instruction, chosen: PageState) -> list[Link]:
 
 def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]:
     """Where the work goes on from here, each with what this page knows."""
-    out = [
-        Link(text=f"Load {name.upper()} with ldmatrix", href=links.chain({"mma": found.ptx, "operand": name}))
-        for name in "ab"
-        if found.family.multiplies
-        and found.family.specified
-        and not found.family.by_descriptor
-        and chain.candidates(found.operands[name])
+    return [
+        *_loads(found),
+        *_tensor_links(found),
+        *_descriptor_links(found, chosen),
+        *_product_links(found, chosen),
+        Link(text="Figure of this view", href=figure.href),
+        *(Link(text=f"Guide: {topic.title}", href=topic.page) for topic in topics.of(found)),
+        Link(text="This line, word by word", href=f"/guide/read-ptx?ptx={quote(found.ptx)}"),
     ]
-    if found.family.by_descriptor:
-        kept = {name: stored(found, name, chosen.major(name)) for name in "ba"}
+
+
+def _loads(found: Instruction) -> Iterator[Link]:
+    """The ldmatrix of each multiplicand of a warp's mma."""
+    family = found.family
+    if not family.multiplies or not family.specified or family.by_descriptor:
+        return
+    for name in "ab":
+        if chain.candidates(found.operands[name]):
+            href = links.chain({"mma": found.ptx, "operand": name})
+            yield Link(text=f"Load {name.upper()} with ldmatrix", href=href)
+
+
+def _tensor_links(found: Instruction) -> Iterator[Link]:
+    """The pages of a tcgen05.mma with its instruction descriptor."""
     if isinstance(found, Bound):
-        out.append(Link(text="Instruction descriptor", href=f"/idesc/{found.word}?kind={found.mma.kind.name}"))
-        out.append(Link(text="In tensor memory", href=tmem_address(found)))
-        out.append(Link(text="A whole tile: TiledMMA", href=links.tile_of_atom(found.ptx, str(found.word))))
+        yield Link(text="Instruction descriptor", href=f"/idesc/{found.word}?kind={found.mma.kind.name}")
+        yield Link(text="In tensor memory", href=tmem_address(found))
+        yield Link(text="A whole tile: TiledMMA", href=links.tile_of_atom(found.ptx, str(found.word)))
+
+
+def _descriptor_links(found: Instruction, chosen: PageState) -> Iterator[Link]:
+    """The descriptors of multiplicands in shared memory, and B's tile."""
     if found.family.by_descriptor:
-        out += [Link(text=f"{name.upper()}'s descriptor", href=tile.href) for name, tile in kept.items()]
-        out.append(Link(text="B's tile", href=kept["b"].tile))
-    if found.family.multiplies and not found.family.tensor:
-        out.append(Link(text="D as the next A", href=links.reuse(found, found)))
-        if found.family.specified and not any(op.sparsity for op in found.operands.values()):
-            out.append(Link(text="Several warps: a TiledMMA", href=links.tiled_mma(found)))
+        tiles = {name: stored(found, name, chosen.major(name)) for name in "ba"}
+        for name, tile in tiles.items():
+            yield Link(text=f"{name.upper()}'s descriptor", href=tile.href)
+        yield Link(text="B's tile", href=tiles["b"].tile)
+
+
+def _product_links(found: Instruction, chosen: PageState) -> Iterator[Link]:
+    """What follows a product, and its steps; tensor memory for what only moves there."""
+    family = found.family
+    if family.multiplies and not family.tensor:
+        yield Link(text="D as the next A", href=links.reuse(found, found))
+        if family.specified and not any(op.sparsity for op in found.operands.values()):
+            yield Link(text="Several warps: a TiledMMA", href=links.tiled_mma(found))
     if runs.multiplies(found):
         pin = chosen.pinned()
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
-        out.append(Link(text="Step through the product", href=links.steps(found, element)))
-    if found.family.tensor and not found.family.multiplies:
-        out.append(Link(text="Where it reaches in tensor memory", href=f"/tmem?access={quote(found.ptx)}"))
-    out.append(Link(text="Figure of this view", href=figure.href))
-    out += [Link(text=f"Guide: {topic.title}", href=topic.page) for topic in topics.of(found)]
-    return [*out, Link(text="This line, word by word", href=f"/guide/read-ptx?ptx={quote(found.ptx)}")]
+        yield Link(text="Step through the product", href=links.steps(found, element))
+    if family.tensor and not family.multiplies:
+        yield Link(text="Where it reaches in tensor memory", href=f"/tmem?access={quote(found.ptx)}")

@@ -4,6 +4,8 @@ one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -16,6 +18,7 @@ from lanescope.app.kit.links import path_of
 from lanescope.app.kit.page import page
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.reader import statements
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -34,14 +37,10 @@ def instruction_page(request: Request, rest: str) -> Response:
         raise
     if letter in found.family.elsewhere and slash:  # its tile stands in the instruction's own page
         return RedirectResponse(path_of(found), 303)
-    query, said = request.query_params, []
+    query = request.query_params
     if wish := forms.wish(found, query):
         return RedirectResponse(path_of(found, query=wish), 303)
-    try:
-        found = state.with_descriptor(found, query)
-    except LayoutError as error:
-        said = [f"idesc is not used: {error.message} {error.hint}"]
-        found = state.with_descriptor(found, {})
+    found, said = _with_descriptor(found, query)
     said += [one.message for one in statements.refused(name if slash else rest)]
     operand = found.operand(letter) if slash else None
     chosen, notices = state.read(found, query)
@@ -56,3 +55,11 @@ def instruction_page(request: Request, rest: str) -> Response:
         found, chosen, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
     return page(request, "instruction/page.html", context)
+
+
+def _with_descriptor(found: Instruction, query: Mapping[str, str]) -> tuple[Instruction, list[str]]:
+    """Return what the page shows, and why a query's instruction descriptor is not used."""
+    try:
+        return state.with_descriptor(found, query), []
+    except LayoutError as error:
+        return state.with_descriptor(found, {}), [f"idesc is not used: {error.message} {error.hint}"]

@@ -125,9 +125,7 @@ def painted(instruction: Instruction, chosen: PageState, shown: Mapping[str, Ran
 def _legal(instruction: Instruction, name: str, given: str) -> str | int:
     """The value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
     if name == "idesc":
-        if isinstance(instruction, Bound) or not given.strip():
-            return str(instruction.word) if isinstance(instruction, Bound) and given.strip() else ""
-        raise LayoutError("bad_idesc", f"idesc is '{shown(given)}'.", "Only tcgen05.mma takes a descriptor.", name)
+        return _legal_idesc(instruction, given)
     if name == "colour":
         return choice(given, name, [*colour_names(instruction), *[AUTO] * (automatic(instruction) is not None)])
     if name == "label":
@@ -136,30 +134,51 @@ def _legal(instruction: Instruction, name: str, given: str) -> str | int:
         return choice(given.strip() or "K", name, majors(instruction, name[0]))
     if not given.strip():
         return PageState().product if name == "product" else ""
-    if name == "lanes":
-        spans = ranges(given, name, instruction.threads)
-        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
-    if name == "product":
-        count = products(instruction)
-        return _within(
-            name,
-            f"this instruction has {count} product{'s' * (count > 1)}, from 0.",
-            lambda: number(given, name, 0, count - 1),
-        )
-    if name == "view":
-        given = given.strip()
-        return given if given == window.WHOLE else window.written(window.read(given, instruction))
+    return _LEGAL[name](instruction, given)
+
+
+def _legal_idesc(instruction: Instruction, given: str) -> str:
+    if isinstance(instruction, Bound) and given.strip():
+        return str(instruction.word)
+    if isinstance(instruction, Bound) or not given.strip():
+        return ""
+    raise LayoutError("bad_idesc", f"idesc is '{shown(given)}'.", "Only tcgen05.mma takes a descriptor.", "idesc")
+
+
+def _legal_lanes(instruction: Instruction, given: str) -> str:
+    spans = ranges(given, "lanes", instruction.threads)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _legal_product(instruction: Instruction, given: str) -> int:
+    count = products(instruction)
+    hint = f"this instruction has {count} product{'s' * (count > 1)}, from 0."
+    return _within("product", hint, lambda: number(given, "product", 0, count - 1))
+
+
+def _legal_view(instruction: Instruction, given: str) -> str:
+    given = given.strip()
+    return given if given == window.WHOLE else window.written(window.read(given, instruction))
+
+
+def _legal_pin(instruction: Instruction, given: str) -> str:
     matrix, _, place = given.partition(":")
     grids = {panel.name: panel.grid for panel in figure_of(instruction).panels if panel.grid}
     if matrix not in grids:
         hint = f"Write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
-        raise LayoutError("bad_pin", f"pin is '{shown(given)}'.", hint, name)
+        raise LayoutError("bad_pin", f"pin is '{shown(given)}'.", hint, "pin")
     grid = grids[matrix]
     hint = f"{matrix.upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
-    row, col = _within(name, hint, lambda: pair(place, name, (grid.rows - 1, grid.cols - 1)))
+    row, col = _within("pin", hint, lambda: pair(place, "pin", (grid.rows - 1, grid.cols - 1)))
     return PIN.format(panel=matrix, row=row, col=col)
 
 
+_LEGAL: dict[str, Callable[[Instruction, str], str | int]] = {
+    "lanes": _legal_lanes,
+    "product": _legal_product,
+    "view": _legal_view,
+    "pin": _legal_pin,
+}
 T = TypeVar("T")
 
 

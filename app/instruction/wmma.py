@@ -102,8 +102,9 @@ def memory(found: Instruction) -> WmmaMemory | None:
 
 
 def check_pointer(found: Instruction, pointer: str, ldm: str) -> PointerCheck | None:
-    """Judge a pointer and an ldm by every rule; without one of them 0 and the default. None where neither is given;
-    LayoutError for a text that is no number, and for an instruction that takes neither.
+    """Check a pointer and an ldm against every rule; a missing one is 0 or the default. None if both are missing.
+
+    Raise LayoutError if a text is not a number, or if the instruction takes neither.
     """
     given = {name: value for name, value in (("pointer", pointer), ("ldm", ldm)) if value.strip()}
     if not given:
@@ -120,7 +121,7 @@ def check_pointer(found: Instruction, pointer: str, ldm: str) -> PointerCheck | 
 
 
 def checked(found: Instruction, query: Mapping[str, str]) -> Checked | None:
-    """The same with the rules for the pointer and ldm of an address's query."""
+    """Return the facts of `memory` with the rules checked for the pointer and ldm of a query."""
     facts = memory(found)
     if facts is None:
         return None

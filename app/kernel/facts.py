@@ -106,7 +106,7 @@ def with_tile(
     """The options of a whole product one operand of which lies in a tile, from row `first` on, read through `word`
     where it is given.
 
-    None where there is no such product: the slice is none, or the other operand cannot follow its steps of K.
+    None if there is no such product: no slice begins there, or the other operand cannot follow its steps of K.
     """
     shape = {
         "major": tile.major,

@@ -284,13 +284,13 @@ def way_out(message: str) -> str:
 
 
 def _assumed_of(made: dict[str, str], to: dict[str, str]) -> str:
-    """What of a preset's storage comes from the word, as the address names it."""
+    """Return which parts of a preset's storage come from the word, as the address names them."""
     names = ["swizzle"] if made.get("swizzle", "none") != "none" else []
     return ",".join([*names, "base", *(["slice_k"] if to["slice_k"] != "0" else [])])
 
 
 def taken_of(descriptor: Descriptor, query: dict[str, str]) -> tuple[str, ...]:
-    """What of a query's storage was taken from the word and not changed since: it cannot confirm the word."""
+    """Return what of a query's storage was taken from the word and not changed since: it cannot confirm the word."""
     names = query.get("assumed", "").split(",")
     if "storage" in names:
         return ("the tile itself",)
@@ -389,8 +389,8 @@ def _verified(descriptor: Descriptor, made: Judged, query: dict[str, str]) -> di
 
 
 def reading_word(form: Format, query: dict[str, str]) -> str:
-    """The page of the descriptor that reads the CuTe layout of a query that has no word; "" where it says none, or no
-    descriptor reads it.
+    """Return the page of the descriptor that reads a query's CuTe layout; "" without a layout, or if no descriptor
+    reads it.
     """
     if form.by_idesc or query.get("s_kind") != "cute":
         return ""
@@ -404,7 +404,7 @@ def reading_word(form: Format, query: dict[str, str]) -> str:
 
 
 def _described(stored: Storage, seen: View) -> list[DescribedTile]:
-    """The descriptors that read a tile which is no canonical one: of that the page links to its word."""
+    """Return the descriptors that read a tile; empty for a canonical tile, where the page links to its word."""
     return [] if stored.tile or seen.form.by_idesc else described(stored.spec, seen.bits)
 
 
@@ -423,7 +423,7 @@ def _tile_query(tile: Tile, rows: int) -> dict[str, object]:
 
 
 def _compared(descriptor: Descriptor, word: str) -> dict[str, Any]:
-    """Another word beside this one, and the fields in which they differ; nothing where none is given."""
+    """Return another word and the fields in which it differs from this one; nothing without another word."""
     if not word:
         return {}
     other = memory.parse_descriptor(word, descriptor.format)
@@ -463,7 +463,7 @@ def fields_of(form: Format) -> list[dict[str, Any]]:
 
 
 def _slice(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:
-    """The descriptor of a slice, None where none can begin there."""
+    """Return the descriptor of a slice, None if no descriptor can begin there."""
     try:
         return str(tile.descriptor(mn, k, reach)) if tile else None
     except LayoutError:

@@ -200,7 +200,7 @@ PRESETS = (
 
 
 def preset_of(spec: Mapping[str, str]) -> Preset | None:
-    """The preset whose kind a storage is; None for a kind that is none."""
+    """Return the preset of a storage's kind, None if there is none."""
     return next((preset for preset in PRESETS if preset.is_of(spec)), None)
 
 

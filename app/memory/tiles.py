@@ -4,7 +4,7 @@ framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from lanescope.shared.tiling import Tile
 SHOWN = ("both", "tile", "memory")
 LABELLED = 2200  # cells of a picture that are still numbered
 _LEFT, _TOP, _GAP, _WIDEST = 34.0, 36.0, 150.0, 560.0
+_TOP_UNTITLED = 18.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ LOOKS = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "
 
 
 def look_of(query: Mapping[str, str]) -> Look:
-    """How a query wants a tile drawn; LayoutError names the option that is none."""
+    """Return how a query wants a tile drawn; LayoutError names an unknown option."""
     given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
     for name, value in given.items():
         if value not in LOOKS[name]:
@@ -114,76 +115,93 @@ def tile_figure(
     """
     look = look or Look()
     cells = TileMap(tile, look.down, look.unit)
-    per_line = 1024 // cells.bits
     first = tile.base // 128 * 128
     memory = cells.memory(look.plain)
     place = memory + (tile.base - first) * 8 // cells.bits
+    cell = "16 B" if look.unit == "chunk" else f"one {tile.element_bits}-bit element"
+    numbers = {"logical": cells.logical, "memory": memory, "none": None}[look.number]
+    panels: list[Panel] = []
+    if look.show != "memory":
+        panels.append(_tile_panel(cells, numbers, cell, titled))
+    if look.show != "tile":
+        before = " before the swizzle" if look.plain else ""
+        title = f"memory{before}, 1 row = 128 B, 1 cell = {cell}" if titled else ""
+        panels.append(_memory_panel(cells, place, numbers, title, panels[0] if panels else None))
+    found = strides(tile, rows or min(tile.mn, 256))
+    extra = "".join(_on(panel, tile, cells, rows, ink, line) for panel in panels)
+    size = _figure_size(panels, cells, found)
+    return TileDrawing(Figure(*size, tuple(panels)), extra, cells, place, first)
+
+
+def _tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> Panel:
+    """Return the panel of a tile, coloured by chunk."""
+    here, there = ("M or N", "K") if cells.rows_are_mn else ("K", "M or N")
+    wide, tall = _cell(cells.rows, cells.cols)
+    return Panel(
+        "logical",
+        f"tile: {here} down, {there} across, 1 cell = {cell}" if titled else "",
+        rows=cells.rows,
+        cols=cells.cols,
+        x=_LEFT,
+        y=_TOP if titled else _TOP_UNTITLED,
+        cell_width=wide,
+        cell_height=tall,
+        grid=None,
+        category=_colours(cells),
+        texts=None if numbers is None else [[str(n) for n in row] for row in numbers.tolist()],
+        of=8,
+    )
+
+
+def _memory_panel(cells: TileMap, place: Any, numbers: Any, title: str, beside: Panel | None) -> Panel:
+    """Return the panel of memory, 128 bytes a row, at the right of a tile's panel or, where that is wide, below it.
+
+    place: the cell of this panel that holds each cell of the tile.
+    """
+    per_line = 1024 // cells.bits
     high = int(place.max()) // per_line + 1
     held = np.full(high * per_line, -1)
     held[place.ravel()] = np.arange(place.size)
-    colour = (cells.chunk % 8).astype(np.int32)
-    beside = np.where(held >= 0, colour.ravel()[held], -1).reshape(high, per_line).astype(np.int32)
-    numbers = {"logical": cells.logical, "memory": memory, "none": None}[look.number]
-    panels: list[Panel] = []
-    wide, tall = _cell(cells.rows, cells.cols)
-    here, there = ("M or N", "K") if cells.rows_are_mn else ("K", "M or N")
-    size = "16 B" if look.unit == "chunk" else f"one {tile.element_bits}-bit element"
-    texts, held_texts = None, None
-    if numbers is not None:
-        texts = [[str(n) for n in row] for row in numbers.tolist()]
-        flat = numbers.ravel()
-        held_texts = [
-            ["" if n < 0 else str(int(flat[n])) for n in row] for row in held.reshape(high, per_line).tolist()
-        ]
-    if look.show != "memory":
-        title = f"tile: {here} down, {there} across, 1 cell = {size}" if titled else ""
-        panels.append(
-            Panel(
-                "logical",
-                title,
-                rows=cells.rows,
-                cols=cells.cols,
-                x=_LEFT,
-                y=_TOP if titled else 18.0,
-                cell_width=wide,
-                cell_height=tall,
-                grid=None,
-                category=colour,
-                texts=texts,
-                of=8,
-            )
-        )
-    stacked = bool(panels) and panels[0].width > _WIDEST
-    if look.show != "tile":
-        x = _LEFT + max(panels[0].width + _GAP, 7.4 * len(panels[0].title) + 24) if panels and not stacked else _LEFT
-        y = _TOP + panels[0].height + 78 if stacked else _TOP if titled else 18.0
-        memory_wide, memory_tall = _cell(high, per_line)
-        if panels and not stacked:
-            memory_tall = panels[0].cell_height if high <= cells.rows else memory_tall
-        title = f"memory{' before the swizzle' if look.plain else ''}, 1 row = 128 B, 1 cell = {size}" if titled else ""
-        panels.append(
-            Panel(
-                "memory",
-                title,
-                rows=high,
-                cols=per_line,
-                x=x,
-                y=y,
-                cell_width=memory_wide,
-                cell_height=memory_tall,
-                grid=None,
-                category=beside,
-                texts=held_texts,
-                of=8,
-            )
-        )
-    extra = "".join(_on(panel, tile, cells, rows, ink, line) for panel in panels)
-    across = any(cells.cell_of(stride.mn, stride.k)[1] for stride in strides(tile, rows or min(tile.mn, 256)))
-    below = 34 if across and look.show != "memory" else 10
-    width = max(max(panel.width, 7.3 * len(panel.title)) + panel.x for panel in panels)
-    right = max(panel.x + panel.width + (130 if strides(tile, rows or min(tile.mn, 256)) else 10) for panel in panels)
-    height = max(panel.y + panel.height + (below if panel.name == "logical" else 10) for panel in panels)
-    return TileDrawing(Figure(max(width, right), height, tuple(panels)), extra, cells, place, first)
+    category = np.where(held >= 0, _colours(cells).ravel()[held], -1).reshape(high, per_line).astype(np.int32)
+    x, y = _LEFT, _TOP if title else _TOP_UNTITLED
+    wide, tall = _cell(high, per_line)
+    if beside is not None and beside.width > _WIDEST:
+        y = _TOP + beside.height + 78
+    elif beside is not None:
+        x = _LEFT + max(beside.width + _GAP, 7.4 * len(beside.title) + 24)
+        tall = beside.cell_height if high <= cells.rows else tall
+    return Panel(
+        "memory",
+        title,
+        rows=high,
+        cols=per_line,
+        x=x,
+        y=y,
+        cell_width=wide,
+        cell_height=tall,
+        grid=None,
+        category=category,
+        texts=None if numbers is None else _held_texts(held.reshape(high, per_line), numbers.ravel()),
+        of=8,
+    )
+
+
+def _colours(cells: TileMap) -> Any:
+    return (cells.chunk % 8).astype(np.int32)
+
+
+def _held_texts(held: Any, numbers: Any) -> list[list[str]]:
+    """Return the number of the tile's cell that each cell of memory holds, "" where it holds none."""
+    return [["" if n < 0 else str(int(numbers[n])) for n in row] for row in held.tolist()]
+
+
+def _figure_size(panels: list[Panel], cells: TileMap, found: Sequence[Stride]) -> tuple[float, float]:
+    """Return width and height of a figure with room for its titles and the labels of its strides."""
+    across = any(cells.cell_of(stride.mn, stride.k)[1] for stride in found)
+    below = {"logical": 34 if across else 10, "memory": 10}
+    titles = max(max(panel.width, 7.3 * len(panel.title)) + panel.x for panel in panels)
+    labels = max(panel.x + panel.width + (130 if found else 10) for panel in panels)
+    return max(titles, labels), max(panel.y + panel.height + below[panel.name] for panel in panels)
 
 
 def _cell(rows: int, cols: int) -> tuple[float, float]:

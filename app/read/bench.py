@@ -246,7 +246,7 @@ def packed(text: str) -> str:
 
 
 def unpacked(z: str) -> str:
-    """The text of `z=`. LayoutError `bad_text` for data that is none, and for a text that would be too long."""
+    """Unpack the text of `z=`; raise LayoutError `bad_text` for garbage, and for a text that would be too long."""
     wrong = LayoutError("bad_text", "The address holds no text that can be unpacked.", "Paste the text again.", "z")
     try:
         raw = base64.b64decode(z.encode("ascii") + b"=" * (-len(z) % 4), b"-_", validate=True)

@@ -4,7 +4,7 @@ Triton layout.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -39,28 +39,31 @@ def offsets(text: str | None) -> Offsets | None:
     if text is None:
         return None
     found = cute.parse(text)
-    whole = isinstance(found.shape, tuple)
-    if whole and len(found.shape) > 2:
+    several = isinstance(found.shape, tuple)
+    if several and len(found.shape) > 2:
         return None
-    shapes = found.shape if whole else (found.shape,)
-    strides = found.stride if whole else (found.stride,)
+    shapes = found.shape if several else (found.shape,)
+    strides = found.stride if several else (found.stride,)
     modes = [list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(shapes, strides, strict=True)]
-    rows = prod(n for n, _ in modes[0])
-    cols = prod(n for n, _ in modes[1]) if len(modes) > 1 else 1
-    shown = range(min(rows, MOST)), range(min(cols, MOST))
-    bits = found.unit_bits
+    rows, cols = ([prod(size for size, _ in mode) for mode in modes] + [1])[:2]
+    table = tuple(
+        tuple(
+            _swizzled(found, found.offset + sum(map(cute.index, (row, col), modes))) for col in range(min(cols, MOST))
+        )
+        for row in range(min(rows, MOST))
+    )
+    return Offsets(rows, cols, table, f"{found.unit_bits}-bit units" if found.unit_bits else "elements")
 
-    def at(row: int, col: int) -> int:
-        index = found.offset + cute.index(row, modes[0]) + (cute.index(col, modes[1]) if len(modes) > 1 else 0)
-        if found.swizzle is None:
-            return int(index)
-        if not bits:
-            return int(found.swizzle(index))
-        byte, bit = divmod(index * bits, 8)  # with smem_ptr the XOR is on the byte address
-        return int(8 * found.swizzle(byte) + bit) // bits
 
-    table = tuple(tuple(at(row, col) for col in shown[1]) for row in shown[0])
-    return Offsets(rows, cols, table, f"{bits}-bit units" if bits else "elements")
+def _swizzled(layout: cute.CuteLayout, index: int) -> int:
+    """Return where an index of a layout leads; with smem_ptr the XOR is on the byte address."""
+    bits = layout.unit_bits
+    if layout.swizzle is None:
+        return int(index)
+    if not bits:
+        return int(layout.swizzle(index))
+    byte, bit = divmod(index * bits, 8)
+    return int(8 * layout.swizzle(byte) + bit) // bits
 
 
 MOST_SIDE = 128  # rows and columns of a tile that is drawn
@@ -77,43 +80,69 @@ class Tiles:
 
 def tiles(kind: str, facts: Mapping[str, Any]) -> Tiles:
     """Which thread holds which element, as far as the text says enough and the tile is small; no pictures otherwise."""
-    body = facts.get("body") or {}
+    draw = _TILES.get(kind)
     try:
-        if kind == "tiled_mma" and body.get("atom"):
-            made = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
-            if max(made.tile) > MOST_SIDE or isinstance(made, TiledUmma):  # whose threads are CTAs
-                return Tiles(())
-            return Tiles(tuple((op.name.upper(), _of_operand(op)) for op in (made.c, made.a, made.b)))
-        laid = body.get("layout_tv") or (body.get("thr_layout") and body.get("val_layout"))
-        if kind == "tiled_copy" and laid and body.get("tile"):
-            names = ("bits", "element_bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn", "tile")
-            copy = tiled_copy(body.get("atom") or "universal", **{n: body[n] for n in names if n in body})
-            if max(copy.tile) > MOST_SIDE:
-                return Tiles(())
-            side, title = copy.source, f"{copy.tile[0]} × {copy.tile[1]}"
-            picture = tile_svg(side.rows, side.cols, copy.tile, title, palette=None)
-            return Tiles((("Source", picture),))
-        if kind == "layout" and facts.get("tv"):
-            size = facts["tv"]["tile"]
-            if max(size) > MOST_SIDE:
-                return Tiles(())
-            held = tv(facts["cute"], size)
-            letter = facts["tv"]["operand"].upper()
-            along = {"A": "m × k", "B": "n × k" if facts.get("name") else "k × n"}.get(letter, "m × n")
-            title = f"{letter}: {size[0]} × {size[1]} ({along})"
-            return Tiles(((letter, tile_svg(held.rows, held.cols, (size[0], size[1]), title, palette=None)),))
-        if kind == "triton":
-            shape = body.get("shape")
-            layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)
-            if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
-                return Tiles(())
-            high, wide = (1, *layout.shape)[-2:]
-            picture = tile_svg(layout.rows, layout.cols, (high, wide), f"{high} × {wide}", palette=None)
-            note = "" if shape else f"Drawn over a tensor of {high} × {wide}: the text names no shape."
-            return Tiles((("Tensor", picture),), note)
+        return (draw and draw(facts)) or Tiles(())
     except LayoutError:
-        pass  # the meaning stands without a picture
-    return Tiles(())
+        return Tiles(())  # the meaning stands without a picture
+
+
+def _tiled_mma(facts: Mapping[str, Any]) -> Tiles | None:
+    body = facts.get("body") or {}
+    if not body.get("atom"):
+        return None
+    made = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
+    if max(made.tile) > MOST_SIDE or isinstance(made, TiledUmma):  # whose threads are CTAs
+        return None
+    return Tiles(tuple((op.name.upper(), _of_operand(op)) for op in (made.c, made.a, made.b)))
+
+
+_COPY_FIELDS = ("bits", "element_bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn", "tile")
+
+
+def _tiled_copy(facts: Mapping[str, Any]) -> Tiles | None:
+    body = facts.get("body") or {}
+    laid = body.get("layout_tv") or (body.get("thr_layout") and body.get("val_layout"))
+    if not laid or not body.get("tile"):
+        return None
+    copy = tiled_copy(body.get("atom") or "universal", **{name: body[name] for name in _COPY_FIELDS if name in body})
+    if max(copy.tile) > MOST_SIDE:
+        return None
+    title = f"{copy.tile[0]} × {copy.tile[1]}"
+    return Tiles((("Source", tile_svg(copy.source.rows, copy.source.cols, copy.tile, title, palette=None)),))
+
+
+def _thread_values(facts: Mapping[str, Any]) -> Tiles | None:
+    if not facts.get("tv"):
+        return None
+    size = facts["tv"]["tile"]
+    if max(size) > MOST_SIDE:
+        return None
+    held = tv(facts["cute"], size)
+    letter = facts["tv"]["operand"].upper()
+    along = {"A": "m × k", "B": "n × k" if facts.get("name") else "k × n"}.get(letter, "m × n")
+    title = f"{letter}: {size[0]} × {size[1]} ({along})"
+    return Tiles(((letter, tile_svg(held.rows, held.cols, (size[0], size[1]), title, palette=None)),))
+
+
+def _triton(facts: Mapping[str, Any]) -> Tiles | None:
+    body = facts.get("body") or {}
+    shape = body.get("shape")
+    layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)
+    if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
+        return None
+    high, wide = (1, *layout.shape)[-2:]
+    picture = tile_svg(layout.rows, layout.cols, (high, wide), f"{high} × {wide}", palette=None)
+    note = "" if shape else f"Drawn over a tensor of {high} × {wide}: the text names no shape."
+    return Tiles((("Tensor", picture),), note)
+
+
+_TILES: dict[str, Callable[[Mapping[str, Any]], Tiles | None]] = {
+    "tiled_mma": _tiled_mma,
+    "tiled_copy": _tiled_copy,
+    "layout": _thread_values,
+    "triton": _triton,
+}
 
 
 def _of_operand(op: TileOperand) -> str:

@@ -137,7 +137,7 @@ def _answered(request: Request, text: str, error: LayoutError | None = None) -> 
 
 
 def _module(text: str) -> str:
-    """The page of a TTGIR module, "" for a text that is none."""
+    """Return the page of a TTGIR module, "" for any other text."""
     return triton.address({"text": text}) if module(text) else ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -124,29 +124,36 @@ def read(text: str) -> Reading:
     """What a text is. LayoutError where it is too long, or no text."""
     told = reader.read(text)
     found = sorted(told.found, key=lambda one: (one.fits, not one.sure))
-    meanings = [_meaning(one, text) for one in found]
     pages = [_topic(one.title, one.page, one.summary) for one in _named(text)]
-    places = () if found or pages or told.refused else printed.addresses(text[:MOST_NAMED])
-    if not found and not pages and not told.refused and not places:
-        pages = _looked_up(text)
+    places: Sequence[int] = ()
+    if not (found or pages or told.refused):
+        places = printed.addresses(text[:MOST_NAMED])
+        pages = [] if places else _looked_up(text)
+    meanings = [*(_meaning(one, text) for one in found), *pages]
     if found and all(one.fits for one in found):
-        return _open(text, [*meanings, *pages])
+        return _open(text, meanings)
     if found or (pages and not _wrong(told)):
-        meanings += pages
         return extended(meanings[0], Reading, also=tuple(meanings[1:]))
-    notices = [error.message if error.nearest else f"{error.message} {error.hint}" for error in told.refused[:1]]
-    given = f"Lanescope does not recognise '{shown(text, 60)}'." if text.strip() else "The text is empty."
+    return _unknown(text, told.refused, places, pages)
+
+
+def _unknown(text: str, refused: Sequence[LayoutError], places: Sequence[int], pages: Sequence[Meaning]) -> Reading:
+    """Return the reading of a text that means nothing, with the first reason why, or what would be accepted."""
+    if refused:
+        error = refused[0]
+        title = _TITLES.get(error.code, "Not understood")
+        notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
+    else:
+        title = "Not recognised"
+        notices = [_unrecognised(text, places), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
+    return Reading(kind="unknown", title=title, link=_here(text), facts={}, notices=tuple(notices), also=tuple(pages))
+
+
+def _unrecognised(text: str, places: Sequence[int]) -> str:
+    """Return why a text is of no known kind. places: the addresses of memory in it."""
     if places:
-        given = f"{shown(hex(places[0]), 20)} is an address of memory. A matrix descriptor holds bits 4 to 17 of one."
-    accepted = f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."
-    return Reading(
-        kind="unknown",
-        title=_TITLES.get(told.refused[0].code, "Not understood") if notices else "Not recognised",
-        link=_here(text),
-        facts={},
-        notices=tuple(notices or (given, accepted)),
-        also=tuple(pages),
-    )
+        return f"{shown(hex(places[0]), 20)} is an address of memory. A matrix descriptor holds bits 4 to 17 of one."
+    return f"Lanescope does not recognise '{shown(text, 60)}'." if text.strip() else "The text is empty."
 
 
 def _open(text: str, meanings: list[Meaning]) -> Reading:
@@ -187,7 +194,7 @@ def certain(text: str) -> str:
 
 
 def algebra(text: str) -> str:
-    """The page of an expression of CuTe's algebra; "" for a text that is none."""
+    """Return the page of an expression of CuTe's algebra, "" for any other text."""
     if len(text) > MOST_NAMED or not _CALLED.search(text):
         return ""
     try:

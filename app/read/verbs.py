@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from lanescope.app.kit.terminal import AsJson, print_json, text_of
 
 if TYPE_CHECKING:
-    from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep
+    from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning
 
 LONGEST_LINK = 160  # characters of a link that is printed
 app = typer.Typer(rich_markup_mode=None)
@@ -27,36 +28,46 @@ def read(
     together. Exit status 1 where it is unknown, where ptxas refuses a line, where there is no verdict, and where a
     descriptor reads the wrong bytes. Code that only builds a descriptor, and an instruction's bare name, ask for none.
     """
-    from lanescope.app.memory.described import lines
     from lanescope.app.read.bench import takes_descriptors
     from lanescope.app.read.whole import whole
-    from lanescope.errors import LayoutError
 
     text = text_of(file)
-    for pair in assume or ():
-        if "=" not in pair:
-            raise LayoutError("bad_text", f"'{pair[:60]}' is not KEY=VALUE.", "e.g. --assume at.smem_A=0x400", "assume")
-    given = dict(pair.split("=", 1) for pair in assume or ())
-    told = whole(text, given)
+    told = whole(text, _assumptions(assume or ()))
+    meanings = (told, *told.also)
     if as_json:
         print_json(told)
     elif told.bench:
         _print_bench(told.bench)
     else:
-        for number, one in enumerate((told, *told.also)):
-            print(f"{'also ' if number else ''}{one.kind}: {one.title}")
-            for ptx in one.facts.get("candidates", ()):
-                print(f"  {ptx}")
-            for line in (line for tile in one.facts.get("descriptors", ()) for line in lines(tile)):
-                print(f"  {line}")
-            for notice in one.notices:
-                print(f"  ! {notice}" if one.kind != "topic" else f"  {notice}")
-            if one.kind != "unknown" and (link := _short(one.link, text)):
-                print(f"  {link}")
-    refused = any("refused" in one.facts for one in (told, *told.also))
+        for number, meaning in enumerate(meanings):
+            _print_meaning(meaning, text, "also " if number else "")
+    refused = any("refused" in meaning.facts for meaning in meanings)
     judged = told.bench.verdict if told.bench else "match" if not takes_descriptors(text) else "unknown"
     if told.kind == "unknown" or refused or judged != "match":
         raise typer.Exit(1)
+
+
+def _assumptions(pairs: Sequence[str]) -> dict[str, str]:
+    """Return what KEY=VALUE pairs say of the text."""
+    from lanescope.errors import LayoutError
+
+    for pair in pairs:
+        if "=" not in pair:
+            raise LayoutError("bad_text", f"'{pair[:60]}' is not KEY=VALUE.", "e.g. --assume at.smem_A=0x400", "assume")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _print_meaning(meaning: Meaning, text: str, before: str) -> None:
+    """Print what a text is, what it may be in full, its descriptors, notices and page."""
+    from lanescope.app.memory.described import lines
+
+    print(f"{before}{meaning.kind}: {meaning.title}")
+    below = list(meaning.facts.get("candidates", ()))
+    below += [line for tile in meaning.facts.get("descriptors", ()) for line in lines(tile)]
+    below += [notice if meaning.kind == "topic" else f"! {notice}" for notice in meaning.notices]
+    link = _short(meaning.link, text) if meaning.kind != "unknown" else ""
+    for line in (*below, *filter(None, [link])):
+        print(f"  {line}")
 
 
 def _short(link: str, text: str) -> str:
@@ -78,30 +89,37 @@ def _print_bench(told: BenchFacts) -> None:
     print(f"{told.verdict}: {told.headline}")
     if told.detail and not (told.verdict == "match" and told.caution):  # of a match it says the same
         print(f"  {told.detail}")
-    for said in told.caution:
-        print(f"  ! {said}")
+    _print_marked("!", told.caution)
     for one in told.assumed:
         print(f"  assumed {one.key}={one.value}" if one.value else f"  open {one.key}: {one.label}", f"({one.why})")
-    for said in told.missing:
-        print(f"  ! {said}")
+    _print_marked("!", told.missing)
     for piece in told.pieces:
-        for said in piece.notices if piece.kind == "instruction" else ():
-            print(f"  ! {said}")
-        for said in piece.doubts:
-            print(f"  ? {said}")
+        _print_marked("!", piece.notices if piece.kind == "instruction" else ())
+        _print_marked("?", piece.doubts)
     for own in told.operands:
-        print(f"\n{own.name.upper()} of {own.instruction}, {own.major}-major: {own.why}")
-        if own.storage_why:
-            print(f"  stored as {own.storage_why}")
-        for said in own.notices:
-            print(f"  ! {said}")
-        for s in own.steps:
-            place = f"{own.name.upper()}[{s.slice.mn}…{s.slice.mn + s.slice.rows - 1},"
-            place += f" {s.slice.k}…{s.slice.k + s.slice.depth - 1}]"
-            stage = f"stage {s.stage} " if own.stages > 1 else ""
-            read = hex(s.read) if s.expected in (None, s.read) else f"{s.read:#x} ≠ {s.expected or 0:#x}"
-            sign = {"match": "✓", "mismatch": "✗", "unknown": "?"}[s.verdict]
-            print(f"  {sign} {stage}step {s.slice.k // s.slice.depth}  {s.descriptor}  {place}  {read}")
-            for found in s.diagnoses[:1]:
-                where = f"line {own.line}: " if own.line is not None and s is first_wrong(own) else ""
-                print(f"      {where}{found.code}: {found.message}" + (f" → {found.fix}" if found.fix else ""))
+        _print_operand(own)
+
+
+def _print_marked(sign: str, notices: Iterable[str]) -> None:
+    for notice in notices:
+        print(f"  {sign} {notice}")
+
+
+SIGNS = {"match": "✓", "mismatch": "✗", "unknown": "?"}
+
+
+def _print_operand(own: BenchOperand) -> None:
+    """Print where an operand lies, and for each step what its descriptor reads."""
+    print(f"\n{own.name.upper()} of {own.instruction}, {own.major}-major: {own.why}")
+    if own.storage_why:
+        print(f"  stored as {own.storage_why}")
+    _print_marked("!", own.notices)
+    for step in own.steps:
+        part = step.slice
+        place = f"{own.name.upper()}[{part.mn}…{part.mn + part.rows - 1}, {part.k}…{part.k + part.depth - 1}]"
+        stage = f"stage {step.stage} " if own.stages > 1 else ""
+        read = hex(step.read) if step.expected in (None, step.read) else f"{step.read:#x} ≠ {step.expected or 0:#x}"
+        print(f"  {SIGNS[step.verdict]} {stage}step {part.k // part.depth}  {step.descriptor}  {place}  {read}")
+        for found in step.diagnoses[:1]:
+            where = f"line {own.line}: " if own.line is not None and step is first_wrong(own) else ""
+            print(f"      {where}{found.code}: {found.message}" + (f" → {found.fix}" if found.fix else ""))

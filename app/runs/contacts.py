@@ -44,7 +44,7 @@ class Contact:
         return Tls(*self.files)
 
     def checked(self) -> Contact:
-        """The same; LayoutError where the address is none, or where the files are not what it needs."""
+        """Return the same; raise LayoutError for a wrong address, or for TLS files that do not fit it."""
         tls_files(address_of(self.scheduler), *self.files)
         return self
 

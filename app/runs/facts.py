@@ -260,7 +260,7 @@ RunAnswer: TypeAlias = Annotated[MmaRan | FragmentRan | DescriptorRan | BanksRan
 
 
 def answer(told: Json) -> RunAnswer:
-    """A worker's answer as a fact; LayoutError where it is none."""
+    """Return a worker's answer as a fact; raise LayoutError if it has another shape."""
     try:
         return _MADE[told["kind"]](told)
     except (KeyError, TypeError) as error:

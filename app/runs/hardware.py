@@ -35,7 +35,7 @@ def none_because(reason: str) -> Devices:
 
 @dataclass(frozen=True)
 class Told:
-    """What a worker said of its devices, and when; that there is none is asked again after a minute."""
+    """The devices that a worker named, and when. If there was none, ask again after a minute."""
 
     devices: Devices
     at: float
@@ -91,7 +91,7 @@ class Hardware:
             self.fleet.close()
 
     async def hello(self) -> Devices:
-        """The devices that a worker of this machine names, or why there is none."""
+        """Return the devices that a worker of this machine names, or why there is none."""
         if self.why_not:
             return none_because(self.why_not)
         if self._hello is None or self._hello.stale:
@@ -106,7 +106,7 @@ class Hardware:
         return Devices(available=True, reason="", devices=[Device(**device) for device in told["devices"]])
 
     async def known(self) -> FleetStatus | None:
-        """The fleet as it is now; None where there is none."""
+        """Return the fleet as it is now, None without one."""
         if not self.fleet:
             return None
         try:
@@ -125,7 +125,7 @@ class Hardware:
         return await asyncio.to_thread(answer, told)
 
     async def _on_a_device(self, request: dict[str, Any]) -> dict[str, Any]:
-        """By the fleet; by this machine's own device where there is no fleet, or its scheduler is away."""
+        """Run on the fleet; without one, or if its scheduler is away, on this machine's device."""
         if self.fleet:
             try:
                 return await asyncio.wrap_future(self.fleet.submit(request))
@@ -142,7 +142,7 @@ class Hardware:
 
 
 def here(devices: Sequence[Device], request: dict[str, Any]) -> None:
-    """LayoutError where this machine's device is none that the request asks for."""
+    """Refuse a request for another device than this machine has."""
     if "worker" in request:
         raise LayoutError(
             "no_worker",

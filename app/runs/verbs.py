@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lanescope.app.kit.terminal import AsJson, load, print_json, verbs
 from lanescope.app.runs import workers
 from lanescope.app.runs.contacts import Contact, asked, contacts
+
+if TYPE_CHECKING:
+    from lanescope.app.runs.facts import RunAnswer
 
 app, gpu_app = verbs("gpu", "Run the instructions on this machine's GPU.")
 gpu_app.command("scheduler")(workers.scheduler)
@@ -140,58 +144,74 @@ def gpu_run(
 ) -> None:
     """Execute one instruction and compare with the map. Exit status 1 where hardware differs."""
     from lanescope.app.hardware import runs
-    from lanescope.app.hardware.device import Cuda, Device
-    from lanescope.app.hardware.reference import Reference
-    from lanescope.app.kit.fact import plain
-    from lanescope.app.kit.ran import Device as FactOfDevice
-    from lanescope.app.kit.ran import MmaRan
     from lanescope.app.runs.facts import answer
-    from lanescope.app.runs.hardware import here
     from lanescope.shared.banks import parse
 
-    given: dict[str, Any] = {"kind": kind, "backend": backend, "device": device}
-    given |= {name: text for name, text in (("architecture", architecture), ("worker", worker)) if text}
-    if kind == "banks":
-        given |= {"access": what, "address": parse(address)}
-    else:
-        given |= {"instruction": what}
-        sides = {side: text for side, text in (("a", a), ("b", b), ("d", d)) if text}
-        given |= {
-            "mma": sides | {"seed": seed} | ({"a_from": a_from} if a_from else {}),
-            "fragment": {"operand": operand} if operand else {},
-        }.get(kind, {})
-        given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
-    request = runs.check(given)
+    own: dict[str, Callable[[], dict[str, Any]]] = {
+        "mma": lambda: _filled(a=a, b=b, d=d, a_from=a_from) | {"seed": seed},
+        "fragment": lambda: _filled(operand=operand),
+        "descriptor": lambda: {"descriptor": descriptor, "operand": operand or "a", "major": major},
+        "banks": lambda: {"access": what, "address": parse(address)},
+    }
+    options = own[kind]() if kind in own else {}
+    about = {} if kind == "banks" else {"instruction": what}
+    placed = {"backend": backend, "device": device} | _filled(architecture=architecture, worker=worker)
+    request = runs.check({"kind": kind} | placed | about | options)
     if worker and not contact.given:
         raise needs_scheduler("worker")
     if contact.given and request["backend"] == "cuda":
         with asked(contact) as fleet:
             found = answer(fleet.submit(request).result())
     else:
-        chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
-        if request["backend"] == "cuda":
-            here([FactOfDevice(**chosen.info())], request)
-        found = answer(runs.run(chosen, request))
+        found = _run_here(request)
     if as_json:
         print_json(found)
     else:
-        how = "SIMULATION, no GPU" if found.simulation else found.device.name
-        if found.ran_by:
-            how += f" of {found.ran_by.worker}"
-        agreed = found.compared - len(found.mismatches)
-        print(
-            f"{'agrees' if found.agrees else 'differs'}: {agreed} of {found.compared}"
-            f" · {how} · {found.duration_ms:.1f} ms"
-        )
-        if isinstance(found, MmaRan):
-            for name, words in (found.descriptors or {}).items():
-                print(f"  descriptor {name}: {' '.join(words)}")
-        for row in found.mismatches[:20]:
-            print("  " + ", ".join(f"{key} {value}" for key, value in plain(row).items()))
+        _print_run(found)
         if source:
             print(found.source)
     if not found.agrees:
         raise typer.Exit(1)
+
+
+def _filled(**options: str) -> dict[str, str]:
+    """Return the options that were given."""
+    return {name: text for name, text in options.items() if text}
+
+
+def _run_here(request: dict[str, Any]) -> RunAnswer:
+    """Execute a request on this machine's device, or on the simulation."""
+    from lanescope.app.hardware import runs
+    from lanescope.app.hardware.device import Cuda
+    from lanescope.app.hardware.reference import Reference
+    from lanescope.app.kit.ran import Device
+    from lanescope.app.runs.facts import answer
+    from lanescope.app.runs.hardware import here
+
+    if request["backend"] == "numpy":
+        return answer(runs.run(Reference(), request))
+    device = Cuda(request["device"])
+    here([Device(**device.info())], request)
+    return answer(runs.run(device, request))
+
+
+def _print_run(found: RunAnswer) -> None:
+    """Print whether hardware agrees, the descriptors, and the first mismatches."""
+    from lanescope.app.kit.fact import plain
+    from lanescope.app.kit.ran import MmaRan
+
+    how = "SIMULATION, no GPU" if found.simulation else found.device.name
+    if found.ran_by:
+        how += f" of {found.ran_by.worker}"
+    agreed = found.compared - len(found.mismatches)
+    print(
+        f"{'agrees' if found.agrees else 'differs'}: {agreed} of {found.compared} · {how} · {found.duration_ms:.1f} ms"
+    )
+    if isinstance(found, MmaRan):
+        for name, words in (found.descriptors or {}).items():
+            print(f"  descriptor {name}: {' '.join(words)}")
+    for row in found.mismatches[:20]:
+        print("  " + ", ".join(f"{key} {value}" for key, value in plain(row).items()))
 
 
 @gpu_app.command("verify")
@@ -217,22 +237,8 @@ def gpu_verify(
     """
     from lanescope.app.hardware import spread
     from lanescope.app.hardware import verify as gpu
-    from lanescope.errors import LayoutError
 
-    if write and family:
-        raise LayoutError(
-            "bad_usage",
-            "--write with --family would leave the other families out.",
-            "Run all families to write evidence.",
-            "write",
-        )
-    if quick and (write or contact.given):
-        raise LayoutError(
-            "bad_usage",
-            "--quick runs a sample on this machine.",
-            "Evidence, and a fleet, take the whole: leave --quick out.",
-            "quick",
-        )
+    _check_scope(family, write, quick, bool(contact.given))
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
         if text and not contact.given:
             raise needs_scheduler(name)
@@ -251,3 +257,23 @@ def gpu_verify(
             kept.end()
     if not agrees:
         raise typer.Exit(1)
+
+
+def _check_scope(family: str, write: bool, quick: bool, fleet: bool) -> None:
+    """Refuse to write evidence, or to use a fleet, for less than everything."""
+    from lanescope.errors import LayoutError
+
+    if write and family:
+        raise LayoutError(
+            "bad_usage",
+            "--write with --family would leave the other families out.",
+            "Run all families to write evidence.",
+            "write",
+        )
+    if quick and (write or fleet):
+        raise LayoutError(
+            "bad_usage",
+            "--quick runs a sample on this machine.",
+            "Evidence, and a fleet, take the whole: leave --quick out.",
+            "quick",
+        )

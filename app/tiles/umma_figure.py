@@ -141,14 +141,20 @@ def _matrix(
         _text(x, y - lead, title, size=12, anchor="start", ink="ink", bold=True),
         _text(x, y - lead + 12, place, size=9.5, anchor="start", ink="muted"),
     ]
-    marks = sorted(
-        {edge for _, (r0, r1, c0, c1) in _shares(found, name) for edge in ((c0, c1) if name == "b" else (r0, r1))}
-    )
+    return [*out, *words, *_marks(found, name, at, (across, down))]
+
+
+def _marks(found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float]) -> list[str]:
+    """The rows of A, or columns of B, at which the CTAs' shares begin and end."""
+    (x, y), (across, down) = at, scale
+    if name == "c":
+        return []
+    shares = [share for _, share in _shares(found, name)]
     if name == "b":
-        words += [_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in marks]
-    elif name == "a":
-        words += [_text(x - 5, y + r * down + 3, str(r), size=9, anchor="end", ink="muted") for r in marks]
-    return out + words
+        columns = sorted({edge for _, _, *edges in shares for edge in edges})
+        return [_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in columns]
+    rows = sorted({edge for first, end, *_ in shares for edge in (first, end)})
+    return [_text(x - 5, y + r * down + 3, str(r), size=9, anchor="end", ink="muted") for r in rows]
 
 
 def _lines(

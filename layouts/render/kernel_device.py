@@ -13,14 +13,15 @@ from lanescope.ptx.table.wgmma_order import BY_NAME
 from lanescope.render import chain as chain_code
 from lanescope.render import cuda, placed, smem
 from lanescope.render.cuda import function_name, memory_type, wrapper, wrapper_name
+from lanescope.render.template import Templates
 
 NAME = "product"  # of the kernel
+_PROGRAMS = Templates(__package__)
 
 
 def parameters(plan: Plan) -> list[tuple[str, str]]:
-    """Return (name, C type) of the kernel's pointers, in order.
-
-    A, B, then C, E (metadata), SA and SB (scale factors) where there are any, D last.
+    """(name, C type) of the kernel's pointers, in order: A, B, then C, E (metadata), SA and SB (scale factors) where
+    there are any, D last.
     """
     i = plan.instruction
     out = [(side.letter.upper(), f"const {unit(side)}*") for side in (plan.a, plan.b)]
@@ -33,27 +34,29 @@ def parameters(plan: Plan) -> list[tuple[str, str]]:
 
 
 def unit(side: Side) -> str:
-    """Return the C type of a side's memory unit."""
+    """The C type of a side's memory unit."""
     return memory_type(side.element, side.container_bits)
 
 
 def device(plan: Plan, linkage: str = "") -> str:
-    """Return all device functions and the kernel `product`; linkage: what precedes `__global__`."""
+    """Every function of the device and the kernel `product`; linkage: what stands before `__global__`."""
     i = plan.instruction
     parts, body = {Feed.DESCRIPTOR: _wgmma, Feed.MAP: _mma, Feed.LOADS: _wmma}[i.family.feed](plan)
-    names = ", ".join(f"{kind} {name}" for name, kind in parameters(plan))
-    where = f"Dynamic shared memory: {plan.shared_bytes} bytes." if plan.shared_bytes else ""
-    who = f"One {i.family.scope.name}."
-    kernel = (
-        f"// {who} {where}\n{linkage}__global__ void __launch_bounds__({i.threads}) {NAME}({names}) {{\n"
-        + "".join(f"  {line}\n" if line else "\n" for line in body)
-        + "}\n"
+    kernel = _PROGRAMS.fill(
+        "device.cu",
+        scope=i.family.scope.name,
+        room=f"Dynamic shared memory: {plan.shared_bytes} bytes." if plan.shared_bytes else "",
+        linkage=linkage,
+        threads=i.threads,
+        kernel=NAME,
+        parameters=", ".join(f"{kind} {name}" for name, kind in parameters(plan)),
+        body=body,
     )
     return "\n".join([*parts, kernel])
 
 
 def _shared(plan: Plan) -> list[str]:
-    """Return code that declares shared memory and a pointer to each operand in it."""
+    """Shared memory and a pointer to each operand in it."""
     out = ["extern __shared__ __align__(1024) unsigned char shared[];"]
     for side in (plan.a, plan.b):
         if isinstance(side, Described | Rows | Matrix):
@@ -66,13 +69,18 @@ def _shared(plan: Plan) -> list[str]:
 
 
 def ordered(name: str, spelling: int = 0) -> str:
-    """Return one of the instructions that keep a wgmma in order, as a statement; wait_group waits for every group."""
+    """One of the instructions that keep a wgmma in order, as a statement; wait_group waits for every group."""
     return f'asm volatile("{BY_NAME[name].syntax[spelling].replace(" N;", " 0;")}" ::: "memory");'
 
 
 def _call(name: str, values: Sequence[int], arguments: Sequence[str]) -> str:
     template = f"<{', '.join(map(str, values))}>" if values else ""
     return f"{name}{template}({', '.join(arguments)});"
+
+
+def _fills(sides: Sequence[Side]) -> list[str]:
+    """Return the calls that store operands in shared memory."""
+    return [f"fill_{side.letter}(tile_{side.letter}, {side.letter.upper()});" for side in sides]
 
 
 # wgmma ----------------------------------------------------------------------------------------------------------------
@@ -92,24 +100,23 @@ def _wgmma(plan: Plan) -> tuple[list[str], list[str]]:
     parts += [cuda.load(i, i.operands["a"])] if plan.a_from == "registers" else []
     parts += [cuda.load(i, d)] if plan.accumulate else []
     parts.append(cuda.store(i, d))
-    body = _shared(plan)
-    body += [f"fill_{side.letter}(tile_{side.letter}, {side.letter.upper()});" for side in tiled]
-    body += [
-        ordered("fence.proxy.async", -1) + "  // the stores above, before wgmma reads them through the async proxy",
-        "__syncthreads();",
-        "",
-        f"{cuda.register_type(d.element)} d[{d.registers}]{'' if plan.accumulate else ' = {}'};",
-    ]
-    body += [f"load_d(d, C, {n});  // D begins as C"] if plan.accumulate else []
-    body += _registers_a(plan) + _metadata(plan)
-    body.append(ordered("wgmma.fence") + "  // the registers above, before wgmma uses them")
-    body += _steps(plan)
-    body += [
-        ordered("wgmma.commit_group"),
-        ordered("wgmma.wait_group") + "  // now D may be read, and the tiles be overwritten",
-        "",
-        f"store_d(d, D, {n});",
-    ]
+    body = _PROGRAMS.lines(
+        "device_wgmma.cu",
+        shared=_shared(plan),
+        fills=_fills(tiled),
+        proxy_fence=ordered("fence.proxy.async", -1),
+        d_type=cuda.register_type(d.element),
+        d_registers=d.registers,
+        zero="" if plan.accumulate else " = {}",
+        load_d=f"load_d(d, C, {n});  // D begins as C" if plan.accumulate else "",
+        load_a=_registers_a(plan),
+        metadata=_metadata(plan),
+        fence=ordered("wgmma.fence"),
+        steps=_steps(plan),
+        commit=ordered("wgmma.commit_group"),
+        wait=ordered("wgmma.wait_group"),
+        n=n,
+    )
     return parts, body
 
 
@@ -120,11 +127,7 @@ def _registers_a(plan: Plan) -> list[str]:
     if plan.steps == 1:
         return [f"unsigned a[{op.registers}];", f"load_a(a, A, {plan.a.k});"]
     step = op.col_count // plan.a.per_unit
-    return [
-        f"unsigned a[{plan.steps}][{op.registers}];  // every step's registers are loaded before the first wgmma",
-        "#pragma unroll",
-        f"for (unsigned step = 0; step < {plan.steps}; ++step) load_a(a[step], A + step * {step}, {plan.a.k});",
-    ]
+    return _PROGRAMS.lines("device_wgmma_load_a.cu", steps=plan.steps, registers=op.registers, step=step, k=plan.a.k)
 
 
 def _metadata(plan: Plan) -> list[str]:
@@ -132,15 +135,11 @@ def _metadata(plan: Plan) -> list[str]:
         return []
     if plan.steps == 1:
         return ["const unsigned e = E[threadIdx.x];  // sparsity metadata"]
-    load = (
-        f"for (unsigned step = 0; step < {plan.steps}; ++step) e[step] = E[step * {plan.instruction.threads} +"
-        " threadIdx.x];"
-    )
-    return [f"unsigned e[{plan.steps}];  // sparsity metadata of every step", "#pragma unroll", load]
+    return _PROGRAMS.lines("device_wgmma_metadata.cu", steps=plan.steps, threads=plan.instruction.threads)
 
 
 def _steps(plan: Plan) -> list[str]:
-    """Return code for the wgmma of every step of K."""
+    """The wgmma of every step of K."""
     i, several = plan.instruction, plan.steps > 1
     arguments = ["d"]
     for side in (plan.a, plan.b):
@@ -156,7 +155,7 @@ def _steps(plan: Plan) -> list[str]:
     call = _call(wrapper_name(i, plan.a_from), list(plan.immediates.values()), arguments)
     if not several:
         return [call]
-    return ["#pragma unroll", f"for (unsigned step = 0; step < {plan.steps}; ++step)", f"  {call}"]
+    return _PROGRAMS.lines("device_wgmma_steps.cu", steps=plan.steps, call=call)
 
 
 # mma.sync -------------------------------------------------------------------------------------------------------------
@@ -173,47 +172,51 @@ def _mma(plan: Plan) -> tuple[list[str], list[str]]:
         parts.append(chain_code.loop(side.chain) if side.chain else _elements(i, side))
     parts += [scale_word(i, letter) for letter in "ab" if i.scales]
     parts += [wrapper(i), cuda.load(i, ops["c"]), cuda.store(i, ops["d"])]
-    body = _shared(plan)
-    body += [f"fill_{side.letter}(tile_{side.letter}, {side.letter.upper()});" for side in sides]
-    body += ["__syncthreads();", ""]
-    body += [f"{cuda.register_type(ops[name].element)} {name}[{ops[name].registers}];" for name in "abcd"]
-    for side in sides:
-        if side.chain:
-            window = f"static_cast<unsigned>(__cvta_generic_to_shared(tile_{side.letter}))"
-            body.append(f"load_{side.letter}({side.letter}, {window});")
-        else:
-            body.append(f"load_{side.letter}({side.letter}, tile_{side.letter});")
-    body.append(f"load_c(c, C, {n});")
     arguments = ["d", "a", "b", "c"]
-    if ops["a"].sparsity:
-        arguments.append("E[threadIdx.x]")
+    arguments += ["E[threadIdx.x]"] if ops["a"].sparsity else []
     arguments += [f"scale_word_{letter}(S{letter.upper()})" for letter in "ab" if i.scales]
-    body += [_call(wrapper_name(i), list(plan.immediates.values()), arguments), f"store_d(d, D, {n});"]
+    body = _PROGRAMS.lines(
+        "device_mma.cu",
+        shared=_shared(plan),
+        fills=_fills(sides),
+        registers=[f"{cuda.register_type(ops[name].element)} {name}[{ops[name].registers}];" for name in "abcd"],
+        loads=[_load(side) for side in sides],
+        call=_call(wrapper_name(i), list(plan.immediates.values()), arguments),
+        n=n,
+    )
     return parts, body
 
 
+def _load(side: Rows) -> str:
+    """Return the call that loads an operand's registers from shared memory."""
+    tile = f"tile_{side.letter}"
+    window = f"static_cast<unsigned>(__cvta_generic_to_shared({tile}))" if side.chain else tile
+    return f"load_{side.letter}({side.letter}, {window});"
+
+
 def _lines(side: Rows) -> str:
-    """Return code for where a byte of a line lies, and for the fill."""
-    kind, letter = unit(side), side.letter
-    lines_of, along = ("K", "MN"[letter == "b"]) if side.major == "K" else ("MN"[letter == "b"], "K")
-    value = smem.xor(side.mode, "before")
-    swizzled = f", swizzle {side.mode.name}" if side.mode.chunks > 1 else ""
-    to = (
-        f"reinterpret_cast<{kind}*>(tile + {letter}_offset(i / {side.line_units}, i % {side.line_units} *"
-        f" {side.unit_bytes}))"
-    )
-    return (
-        f"// {letter.upper()} in shared memory: {side.lines} lines along {lines_of}, one for each {along},"
-        f" {side.pitch_bytes} bytes apart{swizzled}.\n"
-        f"__device__ inline unsigned {letter}_offset(unsigned line, unsigned byte) {{\n  const"
-        f" unsigned before = line * {side.pitch_bytes} + byte;\n  return {value};\n}}\n__device__ inline void"
-        f" fill_{letter}(unsigned char* tile, const {kind}* global) {{\n  for (unsigned i = threadIdx.x; i <"
-        f" {side.units}; i += blockDim.x)\n    *{to} = global[i];\n}}\n"
+    """Where a byte of a line lies, and the fill."""
+    mn = "MN"[side.letter == "b"]
+    along, across = ("K", mn) if side.major == "K" else (mn, "K")
+    return _PROGRAMS.fill(
+        "device_mma_fill.cu",
+        upper=side.letter.upper(),
+        letter=side.letter,
+        lines=side.lines,
+        along=along,
+        across=across,
+        pitch=side.pitch_bytes,
+        swizzled=f", swizzle {side.mode.name}" if side.mode.chunks > 1 else "",
+        value=smem.xor(side.mode, "before"),
+        kind=unit(side),
+        units=side.units,
+        line_units=side.line_units,
+        unit_bytes=side.unit_bytes,
     )
 
 
 def _elements(i: Instruction, side: Rows) -> str:
-    """Return code that fills an operand's registers from its lines, an element at a time."""
+    """The registers of an operand from its lines, an element at a time."""
     op = i.operands[side.letter]
     k_is_col = side.letter == "a"
     mn, k = ("row", "col") if k_is_col else ("col", "row")
@@ -227,25 +230,25 @@ def _elements(i: Instruction, side: Rows) -> str:
 
 
 def scale_word(i: Instruction, letter: str) -> str:
-    """Return `scale_word_a`: the four scale factors a lane supplies.
-
-    Every lane holds some for each byte-id and thread-id, so all are legal.
+    """`scale_word_a`: the four scale factors a lane supplies. Every lane holds some for each byte-id and thread-id, so
+    all are legal.
     """
     scale = i.scales[f"scale_{letter}"]
     formula = scale.pattern.forward_formula(("line", "block"), i.family.scope.words)
-    words = "".join(
-        f"  const unsigned {word} = {cuda.cpp(text)};\n"
-        for word, text in formula.items()
-        if word not in ("line", "block")
-    )
-    what = "row of A" if letter == "a" else "column of B"
-    return (
-        f"// One {scale.element.name} factor for each {what} and {i.sizes['k'] // scale.blocks} of K.\n"
-        f"__device__ inline unsigned scale_word_{letter}(const unsigned char* scales) {{\n"
-        f"  const unsigned lane = threadIdx.x % 32;\n{words}  unsigned word = 0;\n"
-        "#pragma unroll\n  for (unsigned i = 0; i < 4; ++i) {\n"
-        f"    const unsigned line = {cuda.cpp(formula['line'])}, block = {cuda.cpp(formula['block'])};\n"
-        f"    word |= (unsigned)scales[line * {scale.blocks} + block] << (8 * i);\n  }}\n  return word;\n}}\n"
+    return _PROGRAMS.fill(
+        "device_mma_scale_word.cu",
+        element=scale.element.name,
+        line="row of A" if letter == "a" else "column of B",
+        elements=i.sizes["k"] // scale.blocks,
+        letter=letter,
+        words=[
+            f"const unsigned {word} = {cuda.cpp(text)};"
+            for word, text in formula.items()
+            if word not in ("line", "block")
+        ],
+        row=cuda.cpp(formula["line"]),
+        block=cuda.cpp(formula["block"]),
+        blocks=scale.blocks,
     )
 
 
@@ -253,7 +256,7 @@ def scale_word(i: Instruction, letter: str) -> str:
 
 
 def accesses(plan: Plan) -> dict[str, Instruction]:
-    """Return the wmma.load of a, b and c and the wmma.store of d that belong to a wmma.mma."""
+    """The wmma.load of a, b and c and the wmma.store of d that belong to a wmma.mma."""
     i = plan.instruction
     layouts = {side.letter: side.layout for side in (plan.a, plan.b) if isinstance(side, Matrix)} | dict.fromkeys(
         "cd", plan.d_layout
@@ -265,27 +268,31 @@ def _wmma(plan: Plan) -> tuple[list[str], list[str]]:
     i, moves = plan.instruction, accesses(plan)
     sides = [side for side in (plan.a, plan.b) if isinstance(side, Matrix)]
     parts = [_copied(side) for side in sides] + [wrapper(move) for move in moves.values()] + [wrapper(i)]
-    body = _shared(plan)
-    body += [f"fill_{side.letter}(tile_{side.letter}, {side.letter.upper()});" for side in sides]
-    body += ["__syncthreads();", ""]
-    body += [f"{cuda.register_type(op.element)} {name}[{op.registers}];" for name, op in i.operands.items()]
-    body += [f"{function_name(moves[side.letter])}({side.letter}, tile_{side.letter}, {side.ldm});" for side in sides]
-    body += [
-        f"{function_name(moves['c'])}(c, C, {plan.d_ldm});",
-        f"{function_name(i)}(d, a, b, c);",
-        f"{function_name(moves['d'])}(D, d, {plan.d_ldm});",
-    ]
+    body = _PROGRAMS.lines(
+        "device_wmma.cu",
+        shared=_shared(plan),
+        fills=_fills(sides),
+        registers=[f"{cuda.register_type(op.element)} {name}[{op.registers}];" for name, op in i.operands.items()],
+        loads=[f"{function_name(moves[one.letter])}({one.letter}, tile_{one.letter}, {one.ldm});" for one in sides],
+        load_c=function_name(moves["c"]),
+        multiply=function_name(i),
+        store_d=function_name(moves["d"]),
+        ldm=plan.d_ldm,
+    )
     return parts, body
 
 
 def _copied(side: Matrix) -> str:
-    """Return code that copies contiguous global lines to lines `ldm` elements apart."""
-    kind, letter = unit(side), side.letter
+    """Global lines without gaps → lines `ldm` elements apart."""
     apart = side.ldm // side.per_unit
-    at = "i" if apart == side.line_units else f"i / {side.line_units} * {apart} + i % {side.line_units}"
-    return (
-        f"// {letter.upper()} in shared memory: .{side.layout}, {side.ldm} elements from a"
-        f" {'row' if side.layout == 'row' else 'column'} to the next.\n__device__ inline void fill_{letter}({kind}*"
-        f" tile, const {kind}* global) {{\n  for (unsigned i = threadIdx.x; i < {side.units}; i += blockDim.x)"
-        f" tile[{at}] = global[i];\n}}\n"
+    return _PROGRAMS.fill(
+        "device_wmma_fill.cu",
+        upper=side.letter.upper(),
+        layout=side.layout,
+        ldm=side.ldm,
+        line="row" if side.layout == "row" else "column",
+        letter=side.letter,
+        kind=unit(side),
+        units=side.units,
+        at="i" if apart == side.line_units else f"i / {side.line_units} * {apart} + i % {side.line_units}",
     )

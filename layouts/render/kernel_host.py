@@ -5,70 +5,88 @@ on the CPU.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
 from lanescope.product.plan import Plan, Side
 from lanescope.ptx import codec
-from lanescope.ptx.instruction import Instruction
 from lanescope.render.kernel_device import NAME, parameters, unit
+from lanescope.render.template import Templates, indent_lines
 
 C_RANGE = (-8, 8)
 DEFAULT_SHARED = 48 * 1024  # a kernel that takes more must ask first
-
-HELPERS = """#define CHECK(call) check(call, #call, __LINE__)
-static void check(cudaError_t status, const char* call, int line) {
-  if (status == cudaSuccess) return;
-  std::fprintf(stderr, "line %d: %s: %s\\n", line, call, cudaGetErrorString(status));
-  std::exit(2);
-}
-
-template <class T>
-static T* to_device(const std::vector<T>& host) {
-  T* device = nullptr;
-  CHECK(cudaMalloc(&device, host.size() * sizeof(T)));
-  CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return device;
-}
-
-static unsigned state = 20261121u;
-static int pick(int low, int high) {  // random, the same in every run
-  state = state * 1664525u + 1013904223u;
-  return low + static_cast<int>((state >> 16) % static_cast<unsigned>(high - low + 1));
-}
-"""
-
-HALF = """static double value(unsigned short half) {
-  const int exponent = half >> 10 & 31, fraction = half & 1023;
-  const double size = exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24);
-  return half & 0x8000 ? -size : size;
-}
-"""
+_PROGRAMS = Templates(__package__)
 
 
 def span(name: str) -> tuple[int, int]:
-    """Return the whole numbers a type is tried with, smallest and largest.
-
-    Products and sums of them are exact in every accumulator.
+    """The whole numbers a type is tried with, from the least to the greatest: products and sums of them are exact in
+    every accumulator.
     """
     legal = codec.legal_values(name)
     return min(legal), max(legal)
 
 
 def table(name: str, low: int, high: int, padding: int = 0) -> list[int]:
-    """Return the bits of low … high as elements; padding: bits of their container below them."""
+    """The bits of low … high as elements, padding of their container below them."""
     bits = codec.encode(np.arange(low, high + 1), name)
     return [int(word) << padding for word in bits]
 
 
 def includes(plan: Plan) -> str:
-    """Return the headers the host half needs."""
+    """The headers the host half needs."""
     names = (*(("cmath",) if plan.instruction.types["d"] == "f16" else ()), "cstdio", "cstdlib", "vector")
     return "".join(f"#include <{name}>\n" for name in names)
 
 
 def host(plan: Plan) -> str:
-    """Return everything after the kernel: tables, helpers, main."""
+    """Everything behind the kernel: tables, helpers, main."""
+    i = plan.instruction
+    d_size, d_at = _d_index(plan)
+    names = [name for name, _ in parameters(plan)]
+    shared = plan.shared_bytes
+    sparse = i.operands["a"].sparsity is not None
+    return _PROGRAMS.fill(
+        "host.cu",
+        tables=_tables(plan),
+        value=_PROGRAMS.read("host_value_f16.cu" if i.types["d"] == "f16" else "host_value.cu"),
+        m=i.sizes["m"],
+        n=i.sizes["n"],
+        k=plan.k,
+        products=f", P = {plan.a.products}" if plan.a.products > 1 else "",
+        a_size=_size(plan, "M * K"),
+        b_size=_size(plan, "K * N"),
+        c_size=_size(plan, "M * N"),
+        pick_a=_sparse_a(plan) if sparse else f"for (int& x : a) x = pick({_span(plan.a)});",
+        b_span=_span(plan.b),
+        pick_c="for (int& x : c) x = pick({}, {});".format(*C_RANGE) if plan.accumulate else "",
+        buffers=_buffer(plan, plan.a, "stored" if sparse else "a") + _buffer(plan, plan.b, "b"),
+        accumulators=_accumulators(plan, d_size, d_at) if plan.accumulate else "",
+        scales=_scales(plan),
+        d_kind=_kind(plan, "D"),
+        d_size=d_size,
+        copies=[f"auto* const device_{name} = to_device({name});" for name in names],
+        allow_shared=_allow_shared(shared) if shared > DEFAULT_SHARED else "",
+        kernel=NAME,
+        threads=i.threads,
+        shared_bytes=shared,
+        arguments=", ".join(f"device_{name}" for name in names),
+        frees=" ".join(f"CHECK(cudaFree(device_{name}));" for name in names),
+        check=_check(plan, d_at),
+    )
+
+
+def _kind(plan: Plan, name: str) -> str:
+    """Return the C type of a parameter's elements."""
+    return dict(parameters(plan))[name].removeprefix("const ").removesuffix("*")
+
+
+def _allow_shared(size: int) -> str:
+    return f"CHECK(cudaFuncSetAttribute({NAME}, cudaFuncAttributeMaxDynamicSharedMemorySize, {size}));"
+
+
+def _tables(plan: Plan) -> list[str]:
+    """Return the tables of the codes that the matrices are filled from."""
     i = plan.instruction
     tables = [
         _table(side.letter.upper(), side.element.name, *span(side.element.name), unit(side), side.padding_below)
@@ -79,73 +97,39 @@ def host(plan: Plan) -> str:
     for scale in list(i.scales.values())[:1]:
         codes = codec.scale_codes(scale.element.name)
         values = ", ".join(f"{value:g}" for value in codec.decode(np.array(codes, np.uint64), scale.element.name))
-        tables.append(
-            f"static const unsigned char S_BITS[] = {{{', '.join(map(hex, codes))}}};  // {values} as"
-            f" {scale.element.name}\n"
-        )
-        tables.append(f"static const double S_VALUE[] = {{{values}}};\n")
-    value = (
-        HALF
-        if i.types["d"] == "f16"
-        else "template <class T>\nstatic double value(T number) {\n  return static_cast<double>(number);\n}\n"
-    )
-    return "".join(tables) + "\n" + HELPERS + "\n" + value + "\n" + _main(plan)
+        words = ", ".join(map(hex, codes))
+        tables.append(f"static const unsigned char S_BITS[] = {{{words}}};  // {values} as {scale.element.name}")
+        tables.append(f"static const double S_VALUE[] = {{{values}}};")
+    return tables
 
 
 def _table(name: str, element: str, low: int, high: int, kind: str, padding: int = 0) -> str:
     if element == "f64":
-        return (
-            f"static const double {name}_BITS[] = {{{', '.join(f'{n}.0' for n in range(low, high + 1))}}};  // {low} to"
-            f" {high}\n"
-        )
+        words = ", ".join(f"{n}.0" for n in range(low, high + 1))
+        return f"static const double {name}_BITS[] = {{{words}}};  // {low} to {high}"
     words = ", ".join(f"{word:#x}" for word in table(element, low, high, padding))
-    return f"static const {kind} {name}_BITS[] = {{{words}}};  // {low} to {high} as {element}\n"
+    return f"static const {kind} {name}_BITS[] = {{{words}}};  // {low} to {high} as {element}"
 
 
-def _loops(depth: int, *ranges: tuple[str, str]) -> tuple[list[str], str]:
-    """Return (`for` lines, the indent of what they hold)."""
-    lines = [
-        f"{'  ' * (depth + n)}for (int {name} = 0; {name} < {count}; ++{name})"
-        for n, (name, count) in enumerate(ranges)
-    ]
-    return lines, "  " * (depth + len(ranges))
+def _nest(plan: Plan, ranges: Sequence[tuple[str, str]], body: Sequence[str]) -> list[str]:
+    """Return `for` loops over the products, if there are several, and over ranges, around some lines."""
+    ranges = [("p", "P"), *ranges] if plan.a.products > 1 else ranges
+    heads = [f"{'  ' * n}for (int {name} = 0; {name} < {count}; ++{name})" for n, (name, count) in enumerate(ranges)]
+    inside = indent_lines(body, "  " * len(ranges))
+    if len(body) == 1:
+        return [*heads, *inside]
+    return [*heads[:-1], f"{heads[-1]} {{", *inside, f"{'  ' * (len(ranges) - 1)}}}"]
 
 
-def _at(several: bool, first: str, rows: str, second: str, cols: str) -> str:
+def _size(plan: Plan, elements: str) -> str:
+    """Return how many elements matrices of all products have."""
+    return f"P * {elements}" if plan.a.products > 1 else elements
+
+
+def _index(plan: Plan, first: str, rows: str, second: str, cols: str) -> str:
     """Return the index of (p, first, second) of matrices stored one after another, row by row."""
-    return f"(p * {rows} + {first}) * {cols} + {second}" if several else f"{first} * {cols} + {second}"
-
-
-def _main(plan: Plan) -> str:
-    i = plan.instruction
-    several = plan.a.products > 1
-    m, n = i.sizes["m"], i.sizes["n"]
-    lines = [f"const int M = {m}, N = {n}, K = {plan.k}{f', P = {plan.a.products}' if several else ''};"]
-    size = "P * " if several else ""
-    sparsity = i.operands["a"].sparsity
-    outer = (("p", "P"),) if several else ()
-    lines += [
-        "// Small whole numbers: every product and every sum is exact, so the check is for equality.",
-        f"std::vector<int> a({size}M * K), b({size}K * N), c({size}M * N);",
-    ]
-    lines += _sparse_a(plan) if sparsity else [f"for (int& x : a) x = pick({_span(plan.a)});"]
-    lines += [f"for (int& x : b) x = pick({_span(plan.b)});"]
-    lines += [f"for (int& x : c) x = pick({C_RANGE[0]}, {C_RANGE[1]});"] if plan.accumulate else []
-    lines.append("")
-    lines += _buffer(plan, plan.a, "stored" if sparsity else "a", several) + _buffer(plan, plan.b, "b", several)
-    d_size, d_at = _d_index(plan, several)
-    kinds = dict(parameters(plan))
-    if plan.accumulate:
-        kind = kinds["C"].removeprefix("const ").removesuffix("*")
-        held = f"c[{_at(several, 'm', 'M', 'n', 'N')}]"
-        each = f"C_BITS[{held} - {C_RANGE[0]}]" if kind == "unsigned short" else f"static_cast<{kind}>({held})"
-        heads, indent = _loops(0, *outer, ("m", "M"), ("n", "N"))
-        lines += [f"std::vector<{kind}> C({d_size});", *heads, f"{indent}C[{d_at}] = {each.replace('- -', '+ ')};"]
-    lines += _scales(plan)
-    lines.append("")
-    lines += _launch(plan, d_size)
-    lines += _check(plan, several, d_at)
-    return "int main() {\n" + "".join(f"  {line}\n" if line else "\n" for line in lines) + "}\n"
+    line = f"(p * {rows} + {first})" if plan.a.products > 1 else first
+    return f"{line} * {cols} + {second}"
 
 
 def _span(side: Side) -> str:
@@ -153,185 +137,125 @@ def _span(side: Side) -> str:
     return f"{low}, {high}"
 
 
-def _buffer(plan: Plan, side: Side, source: str, several: bool) -> list[str]:
-    """Return code for one multiplicand in the order in which the kernel reads it."""
+def _accumulators(plan: Plan, size: str, at: str) -> list[str]:
+    """Return the lines that fill C as the kernel reads it."""
+    kind = _kind(plan, "C")
+    value = f"c[{_index(plan, 'm', 'M', 'n', 'N')}]"
+    code = f"C_BITS[{value} + {-C_RANGE[0]}]" if kind == "unsigned short" else f"static_cast<{kind}>({value})"
+    return [f"std::vector<{kind}> C({size});", *_nest(plan, (("m", "M"), ("n", "N")), [f"C[{at}] = {code};"])]
+
+
+def _buffer(plan: Plan, side: Side, source: str) -> list[str]:
+    """One multiplicand in the order the kernel reads it."""
     upper, letter = side.letter.upper(), side.letter
     mn, count = ("m", "M") if letter == "a" else ("n", "N")
     depth = "KS" if source == "stored" else "K"
-    read = _at(several, "m", "M", "k", depth) if letter == "a" else _at(several, "k", "K", "n", "N")
-    to = _at(several, mn, count, "k", depth) if side.major == "K" else _at(several, "k", depth, mn, count)
+    read = _index(plan, "m", "M", "k", depth) if letter == "a" else _index(plan, "k", "K", "n", "N")
+    to = _index(plan, mn, count, "k", depth) if side.major == "K" else _index(plan, "k", depth, mn, count)
     low, _ = span(side.element.name)
     bits = f"{upper}_BITS[{source}[{read}]{f' - {low}' if low > 0 else f' + {-low}' if low else ''}]"
-    kind = unit(side)
-    way = (
-        f"{count}-major, {'its elements side by side along ' + count}"
-        if side.major == "MN"
-        else "K-major, its elements side by side along K"
-    )
-    size = f"{'P * ' if several else ''}{count} * {depth}"
-    outer = (("p", "P"),) if several else ()
-    heads, indent = _loops(0, *outer, (mn, count), ("k", depth))
-    out = [
-        f"// {upper} in memory:"
-        f" {way}{f', {side.per_unit} to a byte, the first in the low bits' if side.per_unit > 1 else ''}."
-    ]
-    if side.per_unit == 1:
-        return [*out, f"std::vector<{kind}> {upper}({size});", *heads, f"{indent}{upper}[{to}] = {bits};"]
-    shift = f"{side.container_bits} * (k % {side.per_unit})"
-    return [
-        *out,
-        f"std::vector<{kind}> {upper}({size} / {side.per_unit});",
-        *heads,
-        f"{indent}{upper}[({to}) / {side.per_unit}] |= static_cast<{kind}>({bits} << ({shift}));",
-    ]
+    kind, size, per = unit(side), _size(plan, f"{count} * {depth}"), side.per_unit
+    along = count if side.major == "MN" else "K"
+    way = f"// {upper} in memory: {along}-major, its elements side by side along {along}"
+    if per == 1:
+        head = [f"{way}.", f"std::vector<{kind}> {upper}({size});"]
+        put = f"{upper}[{to}] = {bits};"
+    else:
+        head = [f"{way}, {per} to a byte, the first in the low bits.", f"std::vector<{kind}> {upper}({size} / {per});"]
+        shift = f"{side.container_bits} * (k % {per})"
+        put = f"{upper}[({to}) / {per}] |= static_cast<{kind}>({bits} << ({shift}));"
+    return [*head, *_nest(plan, ((mn, count), ("k", depth)), [put])]
 
 
-def _d_index(plan: Plan, several: bool) -> tuple[str, str]:
-    """Return (elements of C and D, the index of (m, n))."""
+def _d_index(plan: Plan) -> tuple[str, str]:
+    """(elements of C and D, the index of (m, n))."""
     if plan.d_ldm:
         rows, at = ("M", f"m * {plan.d_ldm} + n") if plan.d_layout == "row" else ("N", f"n * {plan.d_ldm} + m")
         return f"{rows} * {plan.d_ldm}", at
-    return f"{'P * ' if several else ''}M * N", _at(several, "m", "M", "n", "N")
+    return _size(plan, "M * N"), _index(plan, "m", "M", "n", "N")
 
 
 def _sparse_a(plan: Plan) -> list[str]:
-    """Return code for A with whole groups of zeros left out.
-
-    stored, place (the position in its group of each stored element), a, and E.
+    """A with whole groups of zeros left out: stored, place (which position of its group each stored element has), a,
+    and E.
     """
     i = plan.instruction
     op = i.operands["a"]
     s = op.sparsity
     assert s is not None
-    positions, count = s.group // s.per_index, s.kept // s.per_index
-    step = op.col_count
-    picks = (
-        ["const int first = pick(0, 1);"]
-        if count == 1
-        else [f"const int first = pick(0, {positions - 2}), second = pick(first + 1, {positions - 1});"]
-    )
-    chosen = "first" if count == 1 else f"x {'< ' + str(s.per_index) if s.per_index > 1 else '== 0'} ? first : second"
-    inside = f" + x % {s.per_index}" if s.per_index > 1 else ""
-    scaled = f" * {s.per_index}" if s.per_index > 1 else ""
-    return [
-        (
-            f"// A keeps {s.kept} of every {s.group} columns: stored has them, place says which position of the group"
-            " each had."
-        ),
-        f"const int KS = {plan.a.k};",
-        "std::vector<int> stored(M * KS), place(M * KS);",
-        "for (int m = 0; m < M; ++m)",
-        f"  for (int g = 0; g < K / {s.group}; ++g) {{",
-        *(f"    {line}" for line in picks),
-        f"    for (int x = 0; x < {s.kept}; ++x) {{",
-        f"      const int at = m * KS + g * {s.kept} + x;",
-        f"      place[at] = {chosen};",
-        f"      stored[at] = pick({_span(plan.a)});",
-        f"      a[m * K + g * {s.group} + place[at]{scaled}{inside}] = stored[at];",
-        "    }",
-        "  }",
-        *_metadata(i, plan, step),
-    ]
-
-
-def _metadata(i: Instruction, plan: Plan, step: int) -> list[str]:
-    op = i.operands["a"]
-    s = op.sparsity
-    assert s is not None
+    last, two = s.group // s.per_index - 1, s.kept > s.per_index
+    second = f"x {'< ' + str(s.per_index) if s.per_index > 1 else '== 0'} ? first : second"
+    shift = plan.selector * op.values
     where = op.pattern.forward_formula(("row", "col"), op.words)
     index = s.index.forward_formula(("from", "number"), op.words)
-    words = {name: _cpp(text) for name, text in where.items() if name not in ("row", "col")}
-    number = _cpp(index["number"], plan.selector * op.values)
-    code = "(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.whole) if s.whole else "position"
-    bit = f"{s.index_bits} * ({number})" + (f" & {32 - s.index_bits}" if s.whole else "")
-    return [
-        (
-            "// Metadata: the thread that names an element's position, and the bits of its e that"
-            f" do{f', selector {plan.selector}' if s.selectors > 1 else ''}."
-        ),
-        f"std::vector<unsigned> E({plan.steps} * {i.threads});",
-        f"for (int step = 0; step < {plan.steps}; ++step)",
-        f"  for (int thread = 0; thread < {i.threads}; ++thread)",
-        f"    for (int i = 0; i < {op.values}; ++i) {{",
-        *(f"      const int {name} = {text};" for name, text in words.items()),
-        f"      const int row = {_cpp(where['row'])}, col = {_cpp(where['col'])};",
-        f"      const unsigned position = static_cast<unsigned>(place[row * KS + step * {step} + col]);",
-        f"      E[step * {i.threads} + {_cpp(index['from'], plan.selector * op.values)}] |= {code} << ({bit});",
-        "    }",
-    ]
+    return _PROGRAMS.lines(
+        "host_sparse_a.cu",
+        kept=s.kept,
+        group=s.group,
+        stored_k=plan.a.k,
+        picks=f"const int first = pick(0, {last - 1}), second = pick(first + 1, {last});"
+        if two
+        else "const int first = pick(0, 1);",
+        chosen=second if two else "first",
+        span=_span(plan.a),
+        scaled=f" * {s.per_index}" if s.per_index > 1 else "",
+        inside=f" + x % {s.per_index}" if s.per_index > 1 else "",
+        selector=f", selector {plan.selector}" if s.selectors > 1 else "",
+        steps=plan.steps,
+        threads=i.threads,
+        values=op.values,
+        words=[f"const int {name} = {_cpp(text)};" for name, text in where.items() if name not in ("row", "col")],
+        row=_cpp(where["row"]),
+        col=_cpp(where["col"]),
+        step_columns=op.col_count,
+        source=_cpp(index["from"], shift),
+        code="(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.whole) if s.whole else "position",
+        bit=f"{s.index_bits} * ({_cpp(index['number'], shift)})" + (f" & {32 - s.index_bits}" if s.whole else ""),
+    )
 
 
 def _cpp(expression: str, shift: int = 0) -> str:
-    """Return a formula in `thread` and `i`, the value index moved up by `shift`."""
+    """A formula in `thread` and `i`, the value index moved up by `shift`."""
     text = expression.replace("%laneid", "(thread % 32)").replace("%warpid", "(thread / 32)")
     return re.sub(r"\bi\b", f"(i + {shift})", text) if shift else text
+
+
+_SCALED = {"a": ("row of A", "M"), "b": ("column of B", "N")}  # which lines have factors, and how many lines
 
 
 def _scales(plan: Plan) -> list[str]:
     out = []
     for name, scale in plan.instruction.scales.items():
-        letter, count = name[-1], "M" if name == "scale_a" else "N"
-        out += [
-            (
-                f"// One factor for each {'row of A' if letter == 'a' else 'column of B'} and {plan.k // scale.blocks}"
-                " of K."
-            ),
-            f"std::vector<int> s{letter}({count} * {scale.blocks});",
-            f"std::vector<unsigned char> S{letter.upper()}({count} * {scale.blocks});",
-            (
-                f"for (int at = 0; at < {count} * {scale.blocks}; ++at) S{letter.upper()}[at] = S_BITS[s{letter}[at] ="
-                " pick(0, 2)];"
-            ),
-        ]
+        letter = name[-1]
+        line, count = _SCALED[letter]
+        out += _PROGRAMS.lines(
+            "host_scale.cu",
+            line=line,
+            elements=plan.k // scale.blocks,
+            letter=letter,
+            upper=letter.upper(),
+            size=f"{count} * {scale.blocks}",
+        )
     return out
 
 
-def _launch(plan: Plan, d_size: str) -> list[str]:
-    given = parameters(plan)
-    kind = dict(given)["D"].removesuffix("*")
-    out = [f"std::vector<{kind}> D({d_size});"]
-    out += [f"auto* const device_{name} = to_device({name});" for name, _ in given]
-    shared = plan.shared_bytes
-    if shared > DEFAULT_SHARED:
-        out.append(f"CHECK(cudaFuncSetAttribute({NAME}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared}));")
-    arguments = ", ".join(f"device_{name}" for name, _ in given)
-    out += [
-        f"{NAME}<<<1, {plan.instruction.threads}, {shared}>>>({arguments});",
-        "CHECK(cudaGetLastError());",
-        "CHECK(cudaDeviceSynchronize());",
-        "CHECK(cudaMemcpy(D.data(), device_D, D.size() * sizeof(D[0]), cudaMemcpyDeviceToHost));",
-        " ".join(f"CHECK(cudaFree(device_{name}));" for name, _ in given),
-        "",
-    ]
-    return out
-
-
-def _check(plan: Plan, several: bool, d_at: str) -> list[str]:
+def _check(plan: Plan, d_at: str) -> list[str]:
+    """Return the loops that compare each element of D with the sum of its products."""
     i = plan.instruction
-    a, b = f"a[{_at(several, 'm', 'M', 'k', 'K')}]", f"b[{_at(several, 'k', 'K', 'n', 'N')}]"
+    a, b = f"a[{_index(plan, 'm', 'M', 'k', 'K')}]", f"b[{_index(plan, 'k', 'K', 'n', 'N')}]"
     bitwise = "^" if "xor" in i.modifiers else "&"
     term = f"({a} {bitwise} {b})" if i.types["a"] == "b1" else f"{a} * {b}"
     for name, scale in i.scales.items():
         line = "m" if name == "scale_a" else "n"
         term += f" * S_VALUE[s{name[-1]}[{line} * {scale.blocks} + k / {plan.k // scale.blocks}]]"
-    sign = "-" if plan.a.negated != plan.b.negated else "+"
-    outer = (("p", "P"),) if several else ()
-    heads, indent = _loops(0, *outer, ("m", "M"), ("n", "N"))
-    begin = f"c[{_at(several, 'm', 'M', 'n', 'N')}]" if plan.accumulate else "0"
-    where = ("D of product %d [%d][%d]", "p, m, n") if several else ("D[%d][%d]", "m, n")
-    total = f"{'P * ' if several else ''}M * N"
-    return [
-        "int wrong = 0;",
-        *heads[:-1],
-        f"{heads[-1]} {{",
-        f"{indent}double sum = {begin};",
-        f"{indent}for (int k = 0; k < K; ++k) sum {sign}= {term};",
-        f"{indent}const double got = value(D[{d_at}]);",
-        (
-            f'{indent}if (got != sum && wrong++ < 10) std::printf("{where[0]} = %g, expected %g\\n", {where[1]}, got,'
-            " sum);"
-        ),
-        f"{indent[:-2]}}}",
-        f'std::printf("%s: %d of %d elements of D differ\\n", wrong ? "FAILED" : "OK", wrong, {total});',
-        "return wrong != 0;",
-    ]
+    place, indices = ("D of product %d [%d][%d]", "p, m, n") if plan.a.products > 1 else ("D[%d][%d]", "m, n")
+    body = _PROGRAMS.lines(
+        "host_check.cu",
+        first=f"c[{_index(plan, 'm', 'M', 'n', 'N')}]" if plan.accumulate else "0",
+        sign="-" if plan.a.negated != plan.b.negated else "+",
+        term=term,
+        at=d_at,
+        place=place,
+        indices=indices,
+    )
+    return _nest(plan, (("m", "M"), ("n", "N")), body)

@@ -1,0 +1,11 @@
+extern "C" __global__ void $name(unsigned* out, const unsigned* in, const unsigned* offset) {
+  __shared__ __align__(128) unsigned shared[$words];
+  const unsigned base = (unsigned)__cvta_generic_to_shared(shared);
+  unsigned r[$count];
+  for (unsigned i = threadIdx.x; i < $words; i += 32) shared[i] = 0;
+  for (int n = 0; n < $count; ++n) r[n] = in[(blockIdx.x * 32 + threadIdx.x) * $count + n];
+  __syncwarp();
+  $function(base + offset[threadIdx.x], r);
+  __syncwarp();
+  for (unsigned i = threadIdx.x; i < $words; i += 32) out[blockIdx.x * $words + i] = shared[i];
+}

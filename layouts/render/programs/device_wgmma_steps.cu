@@ -1,0 +1,3 @@
+#pragma unroll
+for (unsigned step = 0; step < $steps; ++step)
+  $call

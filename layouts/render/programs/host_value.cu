@@ -1,0 +1,4 @@
+template <class T>
+static double value(T number) {
+  return static_cast<double>(number);
+}
