@@ -12,12 +12,15 @@ import tree_sitter
 import tree_sitter_cuda
 import tree_sitter_python
 
-from lanescope.reader.code import cxx, cxx_expressions, python, tree
+from lanescope.reader.code import cxx, cxx_declarations, cxx_expressions, cxx_types, python, tree
 
-CLASSES = {"cxx": (cxx.Lowering, cxx_expressions.Expressions), "python": (python.Lowering,)}
+CLASSES = {
+    "cxx": (cxx.Lowering, cxx_declarations.Declarations, cxx_expressions.Expressions, cxx_types.Types),
+    "python": (python.Lowering,),
+}
 TABLES = {
     "cxx": [*cxx._STATEMENTS, *cxx_expressions._EXPRESSIONS],
-    "python": list(python._EXPRESSIONS),
+    "python": [*python._STATEMENTS, *python._EXPRESSIONS],
 }
 KEYWORDS = {
     field.name for one in vars(tree).values() if dataclasses.is_dataclass(one) for field in dataclasses.fields(one)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanescope.reader import read
-from lanescope.reader.code import builders, cxx, merging, topmost
+from lanescope.reader.code import builders, cxx, cxx_parsing, merging, topmost
 from lanescope.reader.code.brackets import bare
 from lanescope.reader.code.evaluate import Evaluation, evaluate
 from lanescope.reader.code.lexing import tokens
@@ -336,8 +336,8 @@ def test_a_text_that_is_too_long_says_where_reading_stopped() -> None:
 
 
 def test_a_declaration_that_cannot_be_parsed_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cxx, "MOST_PROGRESS", 20)
-    monkeypatch.setattr(cxx, "PROGRESS_PER_KB", 10)
+    monkeypatch.setattr(cxx_parsing, "MOST_PROGRESS", 20)
+    monkeypatch.setattr(cxx_parsing, "PROGRESS_PER_KB", 10)
     monkeypatch.setattr(cxx, "PART", 100)
     bad = "int bad = " + "a<" * 3000 + ";\n"
     text = f"namespace one {{ int first = 1; }}\n{bad}namespace two {{ int last = 2; int more; }}\n"

@@ -9,14 +9,15 @@ Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conv
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanescope.cxx.integers import BOOL, IntegerType, type_named
+from lanescope.cxx.integers import BOOL, IntegerType
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code import word
 from lanescope.reader.code.known import BUILT_IN
+from lanescope.reader.code.ptx_arithmetic import ARITHMETIC, integer
 from lanescope.reader.code.values import number
 from lanescope.reader.code.word import Int, free
 
@@ -96,12 +97,6 @@ def stores(code: str | None) -> bool:
     return any(_NO_STORE.match(one.opcode) is None and _reader(one.opcode) is None for one in told)
 
 
-def integer(bits: int, signed: bool = False) -> IntegerType:
-    """The integer type that a register of so many bits is read as."""
-    known = type_named(f"{'' if signed else 'u'}int{bits}_t")
-    return known or IntegerType(f"{'s' if signed else 'u'}{bits}", bits, signed)
-
-
 @dataclass(slots=True)
 class _Registers:
     """The registers of one asm statement while it runs."""
@@ -148,22 +143,24 @@ class _Registers:
     def _run(self, one: ptx.Instruction) -> bool:
         if _LEAVES.match(one.opcode) or "." not in one.opcode:
             return False
-        guard: bool | None = True
-        if one.guard is not None:
-            held = self._whole(self.read(one.guard[0]))
-            guard = None if held is None or held.known is None else bool(held.known & 1) != one.guard[1]
-        if guard is False:
+        runs = self._is_run(one)
+        if runs is False:
             return True
         reader = _reader(one.opcode)
         targets = _targets(one) if reader is not None else [name for text in one.operands for name in ptx.named(text)]
-        made = reader(self, one) if reader is not None and guard else None
-        if made is not None and len(made) == len(targets):
-            for name, value in zip(targets, made, strict=True):
-                self.write(name, value)
-        else:
-            for name in targets:
-                self.write(name, None)
+        made = reader(self, one) if reader is not None and runs else None
+        if made is None or len(made) != len(targets):
+            made = [None] * len(targets)
+        for name, value in zip(targets, made, strict=True):
+            self.write(name, value)
         return True
+
+    def _is_run(self, one: ptx.Instruction) -> bool | None:
+        """Whether an instruction's guard lets it run; None where that is not known."""
+        if one.guard is None:
+            return True
+        held = self._whole(self.read(one.guard[0]))
+        return None if held is None or held.known is None else bool(held.known & 1) != one.guard[1]
 
     # registers -------------------------------------------------------------------------------------------------------
 
@@ -239,26 +236,14 @@ _Reader = Callable[[_Registers, ptx.Instruction], _Made]
 
 def _reader(opcode: str) -> _Reader | None:
     """What evaluates an opcode, None for one that is not in the table or has modifiers that the table does not know."""
-    name, *rest = opcode.split(".")
-    kind = rest[-1] if rest else ""
-    plain = _INTEGER.fullmatch(kind)
-    if name == "cvta":
-        return _to_shared if rest[:2] in (["to", "shared"], ["to", "shared::cta"]) and len(rest) == 3 else None
-    if name == "cvt":
-        return _converted if len(rest) == 2 and all(map(_INTEGER.fullmatch, rest)) else None
-    if name == "mov":
-        return _moved if len(rest) == 1 and (plain or kind in ("pred", "f32", "f64")) else None
-    if name == "setp":
-        return _set if len(rest) == 2 and rest[0] in _COMPARED and plain else None
-    if name == "selp":
-        return _selected if len(rest) == 1 and (plain or kind in ("f32", "f64")) else None
-    if name in ("mul", "mad"):
-        return _multiplied if len(rest) == 2 and rest[0] in ("lo", "wide", "hi") and plain and plain[1] != "b" else None
-    if len(rest) != 1 or name not in _PLAIN or not (plain or kind == "pred"):
-        return None
-    if kind == "pred" and name not in ("and", "or", "xor", "not"):
-        return None
-    return _computed
+    name, *modifiers = opcode.split(".")
+    row = _OPCODES.get(name)
+    return row.reader if row is not None and row.fits(modifiers) else None
+
+
+def _is_type(modifier: str, *others: str) -> bool:
+    """Whether a modifier is an integer type, or one of some others."""
+    return modifier in others or _INTEGER.fullmatch(modifier) is not None
 
 
 def _kind(opcode: str) -> tuple[int, bool]:
@@ -342,197 +327,75 @@ def _multiplied(at: _Registers, one: ptx.Instruction) -> _Made:
         return None
     signed = signed and part != "lo"  # which does not depend on it
     left, right = (at.whole(text, bits, signed) for text in one.operands[1:3])
-    wide = 2 * bits if part == "wide" else bits
     if left is None or right is None:
         return None
-    if left.known is not None and right.known is not None:
-        product = left.known * right.known
-        total = Int(product >> bits if part == "hi" else product, integer(2 * bits, signed))
-        made: Int | None = word.convert(total, integer(wide, signed))
-    else:
-        made = None if part == "hi" else word.times(*(word.convert(one, integer(wide)) for one in (left, right)))
+    wide = 2 * bits if part == "wide" else bits
+    made = _product(left, right, part, bits, integer(wide, signed))
     if made is not None and name == "mad":
         more = at.whole(one.operands[3], wide, signed)
         made = None if more is None else word.add(word.convert(made, integer(wide)), word.convert(more, integer(wide)))
     return None if made is None else [word.convert(made, integer(wide))]
 
 
-def _computed(at: _Registers, one: ptx.Instruction) -> _Made:
-    """What the table below has: operands of the opcode's type, amounts and selectors of 32 bits."""
-    name = one.opcode.partition(".")[0]
-    bits, signed = _kind(one.opcode)
-    row = _PLAIN[name]
-    if len(one.operands) != 1 + len(row.reads) or (row.only and bits not in row.only):
+def _product(left: Int, right: Int, part: str, bits: int, kind: IntegerType) -> Int | None:
+    """A part of the product of two numbers of so many bits, in a type; None where that is not known."""
+    if left.known is not None and right.known is not None:
+        product = left.known * right.known
+        total = Int(product >> bits if part == "hi" else product, integer(2 * bits, kind.signed))
+        return word.convert(total, kind)
+    if part == "hi":
         return None
-    given: list[Int] = []
-    for text, read in zip(one.operands[1:], row.reads, strict=True):
-        value = at.whole(text, bits if read == "t" else 32, signed and read == "t" and row.signs)
-        if value is None:
-            return None
-        given.append(value)
-    kind = integer(bits, signed and row.signs)
+    return word.times(*(word.convert(one, integer(kind.bits)) for one in (left, right)))
+
+
+def _computed(at: _Registers, one: ptx.Instruction) -> _Made:
+    """What a row of arithmetic has: operands of the opcode's type, amounts and selectors of 32 bits."""
+    bits, signed = _kind(one.opcode)
+    row = ARITHMETIC[one.opcode.partition(".")[0]]
+    if not row.fits(len(one.operands), bits):
+        return None
+    signed_type = signed and row.signs
+    sources = [
+        at.whole(text, bits if read == "t" else 32, read == "t" and signed_type)
+        for text, read in zip(one.operands[1:], row.reads, strict=True)
+    ]
+    given = [value for value in sources if value is not None]
+    if len(given) < len(sources):
+        return None
+    kind = integer(bits, signed_type)
     known = [value.known for value in given]
-    if all(value is not None for value in known) and row.known is not None:
+    if None not in known and row.known is not None:
         result = row.known(bits, signed, *known)
         return None if result is None else [Int(kind.wrap(result), kind)]
     made = row.symbolic(bits, signed, *given) if row.symbolic is not None else None
     return None if made is None else [word.convert(made, kind)]
 
 
-# of known integers ----------------------------------------------------------------------------------------------------
-
-
-def shift_left(bits: int, _: bool, value: int, by: int) -> int:
-    """shl: an amount beyond the type's width shifts everything out."""
-    return value << min(by, bits)
-
-
-def shift_right(bits: int, _: bool, value: int, by: int) -> int:
-    """shr: of a signed type the sign comes in, however far it is shifted."""
-    return value >> min(by, bits)
-
-
-def permute(_: int, __: bool, low: int, high: int, selector: int) -> int:
-    """prmt without a mode: each nibble of the selector takes one of eight bytes; its bit 3 asks for the byte's sign."""
-    eight = (high << 32 | low).to_bytes(8, "little")
-    out = bytearray()
-    for n in range(4):
-        nibble = selector >> 4 * n & 15
-        byte = eight[nibble & 7]
-        out.append((255 if byte & 128 else 0) if nibble & 8 else byte)
-    return int.from_bytes(out, "little")
-
-
-def insert(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
-    """bfi: the value's lowest bits into another from bit `at` on; of position and length the lowest 8 bits count."""
-    mask = ((1 << (count & 255)) - 1) << (at & 255)
-    return (into & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
-
-
-def extract(bits: int, signed: bool, value: int, at: int, count: int) -> int:
-    """bfe: `count` bits from bit `at` on; of a signed type the highest of them, or of the source, is the sign."""
-    at, count = at & 255, count & 255
-    value &= (1 << bits) - 1
-    cut = value >> at & ((1 << count) - 1)
-    sign = value >> min(at + count - 1, bits - 1) & 1 if signed and count else 0
-    if sign:
-        reached = max(min(count, bits - at), 0)
-        cut |= -1 << reached
-    return cut
-
-
-def logic(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int:
-    """lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
-    full = (1 << bits) - 1
-    out = 0
-    for n in range(8):
-        if table >> n & 1:
-            out |= (one if n & 4 else ~one) & (two if n & 2 else ~two) & (three if n & 1 else ~three)
-    return out & full
-
-
-def _quotient(_: int, __: bool, left: int, right: int) -> int | None:
-    if not right:
-        return None
-    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-
-
-def _remainder(bits: int, signed: bool, left: int, right: int) -> int | None:
-    whole = _quotient(bits, signed, left, right)
-    return None if whole is None else left - whole * right
-
-
-# of symbols -----------------------------------------------------------------------------------------------------------
-
-
-def _by(value: Int, by: Int, up: bool, bits: int) -> Int | None:
-    if by.known is None:
-        return None
-    if by.known >= bits:
-        return Int(0, value.type)
-    return word.shifted(value, by.known if up else -by.known)
-
-
-def _inserted(bits: int, _: bool, value: Int, into: Int, at: Int, count: Int) -> Int | None:
-    if at.known is None or count.known is None:
-        return None
-    low, width = at.known & 255, min(count.known & 255, bits - (at.known & 255))
-    if width <= 0:
-        return into
-    mask = (1 << width) - 1
-    full = (1 << bits) - 1
-    rest = word.both(into, Int(full & ~(mask << low), into.type))
-    return word.either(rest, word.shifted(word.both(value, Int(mask, value.type)), low))
-
-
-def _extracted(bits: int, signed: bool, value: Int, at: Int, count: Int) -> Int | None:
-    if at.known is None or count.known is None or signed:
-        return None
-    low, width = at.known & 255, min(count.known & 255, bits - (at.known & 255))
-    return Int(0, value.type) if width <= 0 else word.extracted(value, low, width, integer(bits))
-
-
-def _permuted(_: int, __: bool, low: Int, high: Int, selector: Int) -> Int | None:
-    if selector.known is None or selector.known & 0x8888:
-        return None
-    out = Int(0, integer(32))
-    for n in range(4):
-        nibble = selector.known >> 4 * n & 7
-        byte = word.extracted(high if nibble & 4 else low, nibble % 4 * 8, 8, integer(32))
-        out = word.either(out, word.shifted(byte, 8 * n))
-    return out
-
-
-_LOGIC: dict[int, Callable[[Int, Int, Int], Int]] = {  # tables of lop3 that are one or two operators
-    0xC0: lambda a, b, _: word.both(a, b),
-    0xFC: lambda a, b, _: word.either(a, b),
-    0x80: lambda a, b, c: word.both(word.both(a, b), c),
-    0xFE: lambda a, b, c: word.either(word.either(a, b), c),
-    0xEA: lambda a, b, c: word.either(word.both(a, b), c),
-    0xF8: lambda a, b, c: word.either(a, word.both(b, c)),
-    0xA8: lambda a, b, c: word.both(word.either(a, b), c),
-}
-
-
-def _chosen(_: int, __: bool, one: Int, two: Int, three: Int, table: Int) -> Int | None:
-    made = _LOGIC.get(table.known) if table.known is not None else None
-    return made(one, two, three) if made is not None else None
-
-
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """One opcode. reads: its sources, t of its type, u of 32 bits; known, symbolic: what it gives for (bits, signed,
-    sources); signs: whether sources are read with the type's sign; only: the widths that it has, () for all.
-    """
+class _Opcode:
+    """What evaluates an opcode; fits: whether it knows these modifiers, the type last."""
 
-    reads: str
-    known: Callable[..., int | None] | None
-    symbolic: Callable[..., Int | None] | None = None
-    signs: bool = False
-    only: tuple[int, ...] = ()
+    reader: _Reader
+    fits: Callable[[list[str]], bool]
 
 
-_PLAIN: Mapping[str, _Row] = {
-    "and": _Row("tt", lambda _, __, a, b: a & b, lambda _, __, a, b: word.both(a, b)),
-    "or": _Row("tt", lambda _, __, a, b: a | b, lambda _, __, a, b: word.either(a, b)),
-    "xor": _Row("tt", lambda _, __, a, b: a ^ b, lambda _, __, a, b: word.exclusive(a, b)),
-    "not": _Row("t", lambda bits, _, a: a ^ ((1 << bits) - 1)),
-    "cnot": _Row("t", lambda _, __, a: int(not a)),
-    "shl": _Row("tu", shift_left, lambda bits, _, a, by: _by(a, by, True, bits)),
-    "shr": _Row("tu", shift_right, lambda bits, _, a, by: _by(a, by, False, bits), signs=True),
-    "add": _Row("tt", lambda _, __, a, b: a + b, lambda _, __, a, b: word.add(a, b)),
-    "sub": _Row("tt", lambda _, __, a, b: a - b, lambda _, __, a, b: word.add(a, b, -1)),
-    "neg": _Row("t", lambda _, __, a: -a),
-    "abs": _Row("t", lambda _, __, a: abs(a), signs=True),
-    "min": _Row("tt", lambda _, __, a, b: min(a, b), signs=True),
-    "max": _Row("tt", lambda _, __, a, b: max(a, b), signs=True),
-    "div": _Row("tt", _quotient, lambda _, __, a, b: word.quotient(a, b) if b.known else None, signs=True),
-    "rem": _Row("tt", _remainder, lambda _, __, a, b: word.remainder(a, b) if b.known else None, signs=True),
-    "popc": _Row("t", lambda _, __, a: a.bit_count(), only=(32, 64)),
-    "clz": _Row("t", lambda bits, _, a: bits - a.bit_length(), only=(32, 64)),
-    "brev": _Row("t", lambda bits, _, a: int(f"{a:0{bits}b}"[::-1], 2), only=(32, 64)),
-    "prmt": _Row("ttu", permute, _permuted, only=(32,)),
-    "bfi": _Row("ttuu", insert, _inserted, only=(32, 64)),
-    "bfe": _Row("tuu", extract, _extracted, only=(32, 64)),
-    "lop3": _Row("tttu", logic, _chosen, only=(32,)),
+def _fits_product(modifiers: list[str]) -> bool:
+    """.lo.u32 and its like: not of .b types."""
+    known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
+    return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
+
+
+_OPCODES: dict[str, _Opcode] = {
+    **dict.fromkeys(ARITHMETIC, _Opcode(_computed, lambda given: len(given) == 1 and _is_type(given[0]))),
+    **dict.fromkeys(
+        ("and", "or", "xor", "not"), _Opcode(_computed, lambda given: len(given) == 1 and _is_type(given[0], "pred"))
+    ),
+    **dict.fromkeys(("mul", "mad"), _Opcode(_multiplied, _fits_product)),
+    "cvta": _Opcode(
+        _to_shared, lambda given: len(given) == 3 and given[0] == "to" and given[1] in ("shared", "shared::cta")
+    ),
+    "cvt": _Opcode(_converted, lambda given: len(given) == 2 and all(map(_is_type, given))),
+    "mov": _Opcode(_moved, lambda given: len(given) == 1 and _is_type(given[0], "pred", "f32", "f64")),
+    "setp": _Opcode(_set, lambda given: len(given) == 2 and given[0] in _COMPARED and _is_type(given[1])),
+    "selp": _Opcode(_selected, lambda given: len(given) == 1 and _is_type(given[0], "f32", "f64")),
 }

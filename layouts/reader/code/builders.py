@@ -6,7 +6,7 @@ Source of the fields: layouts/ptx/table/descriptors.py; a value is of tcgen05 wh
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanescope.bits import hex_word
@@ -107,21 +107,33 @@ def groups(made: Evaluation) -> list[list[Found]]:
 
 def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -> list[list[Found]]:
     """The groups without a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
-    used = {one[0].name for one in groups.values() if one[0].cell is None and one[0].loops}
-    moved = {id(one[0].cell): one[-1].order for one in groups.values() if one[0].cell is not None and one[0].loops}
-    after = {id(g[0].cell): g[-1].order for g in groups.values() if g[0].cell is not None and not g[0].loops}
+    firsts = [group[0] for group in groups.values()]
+    used = {one.name for one in firsts if one.cell is None and one.loops}
+    variables = [group for group in groups.values() if group[0].cell is not None]
+    moved = {id(group[0].cell): group[-1].order for group in variables if group[0].loops}
+    after = {id(group[0].cell): group[-1].order for group in variables if not group[0].loops}
     left = [
         group
         for group in groups.values()
         if group[0].cell is None or not (group[0].name in used or _is_superseded(group, moved, after))
     ]
-    if any(group[0].value.type.bits == 64 for group in left):
-        left = [group for group in left if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
+    return _without_begun(_without_halves(left))
+
+
+def _without_halves(groups: list[list[Found]]) -> list[list[Found]]:
+    """The groups without those of halves, where a word of 64 bits is among them."""
+    if all(group[0].value.type.bits != 64 for group in groups):
+        return groups
+    return [group for group in groups if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
+
+
+def _without_begun(groups: list[list[Found]]) -> list[list[Found]]:
+    """The groups without objects that have no start yet."""
     started: dict[tuple[str, str], list[tuple[int, int]]] = {}  # what has a start: where it stands, its other bits
-    for n, group in enumerate(left):
+    for n, group in enumerate(groups):
         if (one := group[0]).value.pieces:
             started.setdefault((one.name, one.kind), []).append((n, one.value.const))
-    return [group for n, group in enumerate(left) if not _begun(group[-1], n, started)]
+    return [group for n, group in enumerate(groups) if not _begun(group[-1], n, started)]
 
 
 def _is_superseded(group: list[Found], moved: Mapping[int, int], after: Mapping[int, int]) -> bool:
@@ -148,29 +160,14 @@ def _passed_on(value: Int) -> bool:
 def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Builder:
     first = group[0]
     form = _format(first.value)
-    free: dict[str, str] = {}
-    origins: dict[str, tuple[Span, ...]] = {}
-    amounts: dict[str, int | None] = {}
     own: list[Pitfall] = list(warnings)
-    start: int | str = 0
-    for f in form.fields:
-        origins[f.name] = origin_of(first.value, f.low, f.high)
-        if f.name == "start_address":
-            start = _start(group, f.low, f.high, own, origins[f.name])
-            continue
-        values = [field_of(one.value, f.low, f.high) for one in group]
-        known = values[0][0] if all(v == values[0] for v in values) else None
-        amounts[f.name] = known * f.unit if known is not None else None
-        if known is None:
-            _, source, shift = values[0]
-            free[f.amount] = _said(source, shift, f.unit) if source is not None else "several values"
+    origins = {f.name: origin_of(first.value, f.low, f.high) for f in form.fields}
+    address = form.field("start_address")
+    start = _start(group, address.low, address.high, own, origins[address.name])
+    amounts, free = _amounts(group, form)
     swizzle = _mode(form, amounts.get(form.coded), own, origins.get(form.coded, ()), first.span)
-    if form.coded in free:
-        free = {("swizzle" if k == form.coded else k): v for k, v in free.items()}
     _reserved(form, first, own)
     complete = first.value.known
-    word = complete & ((1 << 64) - 1) if complete is not None and len(group) == 1 else None
-    steps = tuple(_step(one, form) for one in group) if first.loops else ()
     mask = (1 << 64) - 1
     return Builder(
         name=first.name,
@@ -181,12 +178,12 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Buil
         base_offset=amounts.get("base_offset"),
         swizzle=swizzle,
         start=start,
-        word=word,
+        word=complete & mask if complete is not None and len(group) == 1 else None,
         operand=operand_of(first.name),
-        free=free,
+        free={("swizzle" if name == form.coded else name): said for name, said in free.items()},
         warnings=tuple(dict.fromkeys(own)),
         origins=origins,
-        steps=steps,
+        steps=tuple(_step(one, form) for one in group) if first.loops else (),
         known=first.value.const & mask,
         doubts=doubts(
             text,
@@ -198,6 +195,22 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Buil
             codes={mode.name: code for mode, code in form.codes.items()},
         ),
     )
+
+
+def _amounts(group: list[Found], form: Format) -> tuple[dict[str, int | None], dict[str, str]]:
+    """The fields of a descriptor but the start: (amount by name, what those are made of that are not known)."""
+    amounts: dict[str, int | None] = {}
+    free: dict[str, str] = {}
+    for f in form.fields:
+        if f.name == "start_address":
+            continue
+        values = [field_of(one.value, f.low, f.high) for one in group]
+        known = values[0][0] if all(v == values[0] for v in values) else None
+        amounts[f.name] = known * f.unit if known is not None else None
+        if known is None:
+            _, source, shift = values[0]
+            free[f.amount] = _said(source, shift, f.unit) if source is not None else "several values"
+    return amounts, free
 
 
 def _format(value: Int) -> Format:
@@ -224,32 +237,37 @@ def _said(source: Linear, shift: int, unit: int) -> str:
 
 
 def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: tuple[Span, ...]) -> int | str:
-    span = spans[0] if spans else group[0].span
     lines = [_start_of(one.value, low, high) for one in group]
     first = lines[0]
     if isinstance(first, str):
         return first
-    raw, shift = _raw(group[0].value, low)
-    called = [name for name, _ in raw.terms if "(" in name.replace("sizeof(", "")] if raw is not None else []
-    whole = group[0].value.plain is not None and group[0].value.width > 40  # nothing of the word is known
-    plain = raw is not None and not called and not whole and not _halves(group[0].value)  # else it may be shifted
-    cut = all(p.width < 32 for p in group[0].value.pieces if p.low == low)  # masked, as an address is
-    if plain and shift == 0 and raw is not None and (cut or any(_ADDRESS.search(name) for name, _ in raw.terms)):
-        own.append(
-            Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
-        )
-    if plain and any(p.low == low and p.end > 40 and not group[0].value.plain for p in group[0].value.pieces):
-        own.append(
-            Pitfall(
-                "generic_pointer",
-                "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
-                " spoil LBO and SBO.",
-                span,
-            )
-        )
+    own += _start_mistakes(group[0].value, low, spans[0] if spans else group[0].span)
     fitted = _affine([(one.loops, line) for one, line in zip(group, lines, strict=True) if isinstance(line, Linear)])
     line = fitted or first
     return str(line) if line.terms else line.const
+
+
+def _names_address(line: Linear) -> bool:
+    return any(_ADDRESS.search(name) for name, _ in line.terms)
+
+
+def _start_mistakes(value: Int, low: int, span: Span) -> Iterator[Pitfall]:
+    """What is wrong with the address of a start field that begins at bit `low`."""
+    raw, shift = _raw(value, low)
+    if raw is None or any("(" in name.replace("sizeof(", "") for name, _ in raw.terms):
+        return  # what a call gives may be shifted
+    if (value.plain is not None and value.width > 40) or _halves(value):
+        return  # nothing of the word is known, or it is made elsewhere
+    cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked, as an address is
+    if shift == 0 and (cut or _names_address(raw)):
+        yield Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
+    if value.plain is None and any(p.low == low and p.end > 40 for p in value.pieces):
+        yield Pitfall(
+            "generic_pointer",
+            "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
+            " spoil LBO and SBO.",
+            span,
+        )
 
 
 def _raw(value: Int, low: int) -> tuple[Linear | None, int]:
@@ -293,17 +311,15 @@ def _affine(steps: list[tuple[tuple[tuple[str, Int], ...], Linear]]) -> Linear |
     names = [name for name, _ in steps[0][0]]
     turns: list[tuple[tuple[int, ...], Linear]] = []
     for loops, line in steps:
-        values = tuple(v.known for _, v in loops)
-        if len(loops) != len(names) or any(v is None for v in values):
+        values = tuple(v.known for _, v in loops if v.known is not None)
+        if len(loops) != len(names) or len(values) < len(loops):
             return None
-        turns.append((tuple(v for v in values if v is not None), line))
+        turns.append((values, line))
     at, base = turns[0]
     out = base
     slopes: dict[int, Linear] = {}
     for n, name in enumerate(names):
-        other = next(
-            (t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None
-        )
+        other = _turn_apart(turns, n)
         if other is None:
             continue
         slope = (other[1] + base.scaled(-1)).divided(other[0][n] - at[n])
@@ -311,12 +327,20 @@ def _affine(steps: list[tuple[tuple[tuple[str, Int], ...], Linear]]) -> Linear |
             return None
         slopes[n] = slope
         out = out + _times(name, slope) + slope.scaled(-at[n])
-    for values, line in turns:
-        told = base
-        for n, slope in slopes.items():
-            told += slope.scaled(values[n] - at[n])
-        if told != line:
-            return None
+    return out if all(_predicted(base, slopes, at, values) == line for values, line in turns) else None
+
+
+def _turn_apart(turns: list[tuple[tuple[int, ...], Linear]], n: int) -> tuple[tuple[int, ...], Linear] | None:
+    """A turn that differs from the first one in variable no. n alone."""
+    at = turns[0][0]
+    return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
+
+
+def _predicted(base: Linear, slopes: Mapping[int, Linear], at: Sequence[int], values: Sequence[int]) -> Linear:
+    """The start of a turn, where each variable moves it by as much as it says."""
+    out = base
+    for n, slope in slopes.items():
+        out += slope.scaled(values[n] - at[n])
     return out
 
 

@@ -4,6 +4,8 @@ built-ins.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -64,40 +66,114 @@ def _encodes(name: str) -> bool:
     return ENCODE.fullmatch(name) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a function of the text's language, its libraries or a kernel library."""
+
+    machine: Evaluator
+    name: str
+    templates: tuple[Any, ...]
+    given: list[Any]
+    span: Span
+
+    @property
+    def first(self) -> Any:
+        return self.given[0] if self.given else None
+
+    @property
+    def whole(self) -> Int | None:
+        """Its only argument as an integer; None of several arguments."""
+        return number(self.given[0]) if len(self.given) == 1 else None
+
+    def pair(self) -> tuple[Int, int, int] | None:
+        """The left argument of two, and the values of both; None where one is not known."""
+        if len(self.given) != 2:
+            return None
+        left, right = number(self.given[0]), number(self.given[1])
+        if left is None or right is None or left.known is None or right.known is None:
+            return None
+        return left, left.known, right.known
+
+
+_Reader = Callable[[_Call], Any]
+_EVERYWHERE: dict[str, _Reader] = {}  # by the function's name
+_OF_PYTHON: dict[str, _Reader] = {}
+
+
+def _evaluates(table: dict[str, _Reader], *names: str) -> Callable[[_Reader], _Reader]:
+    """Register what gives the result of functions; MISSING where it does not know it."""
+
+    def register(reader: _Reader) -> _Reader:
+        table.update(dict.fromkeys(names, reader))
+        return reader
+
+    return register
+
+
 def known(machine: Evaluator, name: str, templates: tuple[Any, ...], given: list[Any], span: Span) -> Any:
     """What a well-known function gives; MISSING for another."""
-    one = given[0] if given else None
-    whole = number(one) if len(given) == 1 else None
     if len(given) > IDENTITY.get(name, len(given)):
         return given[IDENTITY[name]]
-    if len(given) == 1 and _gives_address(name) and not isinstance(one, str):
-        return (
-            machine.converted(machine.shared_address(one), Kind("uint32_t", UINT, 32), span)
-            if not machine.python
-            else shared_address(one)
-        )
+    call = _Call(machine, name, templates, given, span)
+    if len(given) == 1 and _gives_address(name) and not isinstance(call.first, str):
+        return _address(call)
     if name in machine.standard and given:
-        return _standard(machine, machine.standard[name], one, span)
-    if whole is not None and _encodes(name):
-        machine.taken.setdefault(name)
-        wide = whole if machine.python else word.convert(whole, ULONG)
-        return word.shifted(word.both(wide, Int(START.mask, wide.type)), -4)
-    if name in ("min", "max") and len(given) == 2:
-        left, right = number(one), number(given[1])
-        if left is not None and right is not None and left.known is not None and right.known is not None:
-            return left if (left.known <= right.known) == (name == "min") else right
-    if name in ("ceil_div", "cdiv", "div_up", "ceildiv") and len(given) == 2:
-        left, right = number(one), number(given[1])
-        if left is not None and right is not None and left.known is not None and right.known:
-            return Int(-(-left.known // right.known), left.type)
-    refers = name in ("tie", "forward_as_tuple")  # to its arguments
-    if name in _TUPLES and not (name in ("list", "tuple", "array") if machine.python else refers):
-        return Array([Cell(value) for value in given], None, "", Kind(name))
-    if name == "sizeof_bits" and templates and isinstance(templates[0], Kind) and templates[0].bits:
-        return Int(templates[0].bits, INT)
-    if machine.python:
-        return _python(machine, name, given, whole, span)
+        return _standard(machine, machine.standard[name], call.first, span)
+    if call.whole is not None and _encodes(name):
+        return _encoded(machine, name, call.whole)
+    for table in (_EVERYWHERE, _OF_PYTHON) if machine.python else (_EVERYWHERE,):
+        reader = table.get(name)
+        made = reader(call) if reader is not None else MISSING
+        if made is not MISSING:
+            return made
     return MISSING
+
+
+def _address(call: _Call) -> Any:
+    """An address of the shared window: a number of 32 bits in C++."""
+    if call.machine.python:
+        return shared_address(call.first)
+    return call.machine.converted(call.machine.shared_address(call.first), Kind("uint32_t", UINT, 32), call.span)
+
+
+def _encoded(machine: Evaluator, name: str, whole: Int) -> Int:
+    """PTX's matrix-descriptor-encode."""
+    machine.taken.setdefault(name)
+    wide = whole if machine.python else word.convert(whole, ULONG)
+    return word.shifted(word.both(wide, Int(START.mask, wide.type)), -4)
+
+
+@_evaluates(_EVERYWHERE, "min", "max")
+def _extreme(call: _Call) -> Any:
+    found = call.pair()
+    if found is None:
+        return MISSING
+    left, one, two = found
+    return left if (one <= two) == (call.name == "min") else number(call.given[1])
+
+
+@_evaluates(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
+def _rounded_up(call: _Call) -> Any:
+    found = call.pair()
+    if found is None or not found[2]:
+        return MISSING
+    left, one, two = found
+    return Int(-(-one // two), left.type)
+
+
+@_evaluates(_EVERYWHERE, *_TUPLES)
+def _tuple(call: _Call) -> Any:
+    """A tuple of the arguments; not of tie and forward_as_tuple of C++, which refer to them."""
+    others = ("list", "tuple", "array") if call.machine.python else ("tie", "forward_as_tuple")
+    if call.name in others:
+        return MISSING
+    return Array([Cell(value) for value in call.given], None, "", Kind(call.name))
+
+
+@_evaluates(_EVERYWHERE, "sizeof_bits")
+def _size_in_bits(call: _Call) -> Any:
+    kind = call.templates[0] if call.templates else None
+    return Int(kind.bits, INT) if isinstance(kind, Kind) and kind.bits else MISSING
 
 
 def _standard(machine: Evaluator, mode: str, one: Any, span: Span) -> Int:
@@ -113,26 +189,47 @@ def _standard(machine: Evaluator, mode: str, one: Any, span: Span) -> Int:
     return made
 
 
-def _python(machine: Evaluator, name: str, given: list[Any], whole: Int | None, span: Span) -> Any:
-    one = given[0] if given else None
-    bits = _WIDTHS.get(name)
-    if bits and whole is not None:
-        cut = word.convert(whole, IntegerType(name, bits, "u" not in name.lower()))
-        return word.convert(cut, PYTHON)
-    if name in ("int", "constexpr", "hex", "index", "cast", "bool") and (whole is not None or name == "cast"):
-        return one
-    if name == "len":
-        if isinstance(one, Array):
-            return Int(len(one.cells), PYTHON)
-        return Int(len(one), PYTHON) if isinstance(one, str | dict) else Term(f"len({one})")
-    if name == "bit_length" and whole is not None and whole.known is not None:
-        return Int(whole.known.bit_length(), PYTHON)
-    if name in ("list", "tuple") and isinstance(one, Array):
-        return Array([Cell(c.value) for c in one.cells], one.element)
-    if name in ("range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll"):
-        return Term(name, head="range", arguments=tuple(given), span=span)
-    if name == "enumerate":
-        return Term(name, head="enumerate", arguments=tuple(given), span=span)
-    if name == "abs" and whole is not None and whole.known is not None:
-        return Int(abs(whole.known), PYTHON)
-    return MISSING
+@_evaluates(_OF_PYTHON, *_WIDTHS)
+def _cut(call: _Call) -> Any:
+    """An integer of ctypes, NumPy or a DSL: as many bits as it has."""
+    if call.whole is None:
+        return MISSING
+    cut = word.convert(call.whole, IntegerType(call.name, _WIDTHS[call.name], "u" not in call.name.lower()))
+    return word.convert(cut, PYTHON)
+
+
+@_evaluates(_OF_PYTHON, "int", "constexpr", "hex", "index", "cast", "bool")
+def _unchanged(call: _Call) -> Any:
+    return call.first if call.whole is not None or call.name == "cast" else MISSING
+
+
+@_evaluates(_OF_PYTHON, "len")
+def _length(call: _Call) -> Any:
+    one = call.first
+    if isinstance(one, Array):
+        return Int(len(one.cells), PYTHON)
+    return Int(len(one), PYTHON) if isinstance(one, str | dict) else Term(f"len({one})")
+
+
+@_evaluates(_OF_PYTHON, "bit_length", "abs")
+def _of_integer(call: _Call) -> Any:
+    if call.whole is None or call.whole.known is None:
+        return MISSING
+    value = call.whole.known
+    return Int(abs(value) if call.name == "abs" else value.bit_length(), PYTHON)
+
+
+@_evaluates(_OF_PYTHON, "list", "tuple")
+def _copied_array(call: _Call) -> Any:
+    one = call.first
+    return Array([Cell(c.value) for c in one.cells], one.element) if isinstance(one, Array) else MISSING
+
+
+@_evaluates(_OF_PYTHON, "range", "static_range", "range_constexpr", "range_dynamic", "serial", "unroll")
+def _range(call: _Call) -> Any:
+    return Term(call.name, head="range", arguments=tuple(call.given), span=call.span)
+
+
+@_evaluates(_OF_PYTHON, "enumerate")
+def _enumerate(call: _Call) -> Any:
+    return Term(call.name, head="enumerate", arguments=tuple(call.given), span=call.span)

@@ -257,16 +257,21 @@ def value_of(node: Node, named: Named) -> Value | None:
         truth = known(node, named)
         return None if truth is None else Value(int(truth))
     if node.op == "?":
-        first = known(node.parts[0], named)
-        if first is None:
-            return None
-        chosen, other = (value_of(part, named) for part in (node.parts[1:] if first else node.parts[:0:-1]))
-        return chosen and Value(chosen.bits, chosen.unsigned or (other is not None and other.unsigned))
+        return _value_of_choice(node, named)
     parts = [value_of(part, named) for part in node.parts]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None
     return _one(node.op[0], found[0]) if len(found) == 1 else _two(node.op, *found)
+
+
+def _value_of_choice(node: Node, named: Named) -> Value | None:
+    """The value of c ? a : b; unsigned where either is."""
+    first = known(node.parts[0], named)
+    if first is None:
+        return None
+    chosen, other = (value_of(part, named) for part in (node.parts[1:] if first else node.parts[:0:-1]))
+    return chosen and Value(chosen.bits, chosen.unsigned or (other is not None and other.unsigned))
 
 
 def _one(op: str, value: Value) -> Value:

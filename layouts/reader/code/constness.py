@@ -20,10 +20,7 @@ def const_of(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:
             around = pointee_const(machine, inner, scope) if one.arrow else const_of(machine, inner, scope)
             return _of_member(machine, _record_of(machine, inner, scope, one.arrow), name, around)
         case tree.Index(value=inner):
-            kind = _kind_of(inner, scope)
-            if kind is not None and kind.dims:
-                return const_of(machine, inner, scope)
-            return pointee_const(machine, inner, scope) if kind is not None and kind.pointers else None
+            return _of_item(machine, inner, scope)
         case tree.Unary(op="*", value=inner):
             return pointee_const(machine, inner, scope)
         case tree.Cast(type=kind):
@@ -33,6 +30,14 @@ def const_of(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:
         case tree.Call(function=function) if isinstance(function, tree.Name | tree.Type):
             return _of_call(machine, function, scope)
     return None
+
+
+def _of_item(machine: Any, array: tree.Expression, scope: Scope) -> bool | None:
+    """Whether an item of an array, or of what a pointer points to, is const."""
+    kind = _kind_of(array, scope)
+    if kind is not None and kind.dims:
+        return const_of(machine, array, scope)
+    return pointee_const(machine, array, scope) if kind is not None and kind.pointers else None
 
 
 def pointee_const(machine: Any, one: tree.Expression, scope: Scope) -> bool | None:
@@ -70,18 +75,20 @@ def _of_name(machine: Any, one: tree.Name, scope: Scope) -> bool | None:
     if one.last in home.consts or (isinstance(found, Cell) and found.const):
         return True
     if "this" in home.names:  # a member of the object that a function is called for
-        this = home.names["this"]
-        inner = this.value.place if isinstance(this, Cell) and isinstance(this.value, Address) else None
-        held = inner.value if isinstance(inner, Cell) else None
-        return _of_member(machine, held.record if isinstance(held, Object) else None, one.last, _of_this(scope))
-    if home.owner == "lambda":
+        return _of_member(machine, _record_pointed_to(home.names["this"]), one.last, _of_this(scope))
+    if home.owner == "lambda" or not isinstance(found, Cell):
         return None  # a copy: const unless the lambda is mutable
-    if not isinstance(found, PLACES):
-        return None
-    kind = found.kind if isinstance(found, Cell) else None
+    kind = found.kind
     if kind is None or kind.name in ("auto", "") or kind.unbound:
-        return False if isinstance(found, Cell) else None
+        return False
     return kind.const and not kind.pointers
+
+
+def _record_pointed_to(pointer: Any) -> Record | None:
+    """The class of the object in a variable that a pointer, itself in a variable, points to."""
+    inner = pointer.value.place if isinstance(pointer, Cell) and isinstance(pointer.value, Address) else None
+    held = inner.value if isinstance(inner, Cell) else None
+    return held.record if isinstance(held, Object) else None
 
 
 def _of_member(machine: Any, record: Record | None, name: str, around: bool | None) -> bool | None:
@@ -102,10 +109,7 @@ def _of_member(machine: Any, record: Record | None, name: str, around: bool | No
 
 def _record_of(machine: Any, one: tree.Expression, scope: Scope, arrow: bool) -> Record | None:
     if isinstance(one, tree.Name) and one.last == "this":
-        found = find_name(scope, "this")[0]
-        inner = found.value.place if isinstance(found, Cell) and isinstance(found.value, Address) else None
-        held = inner.value if isinstance(inner, Cell) else None
-        return held.record if isinstance(held, Object) else None
+        return _record_pointed_to(find_name(scope, "this")[0])
     kind = _kind_of(one, scope)
     if kind is None and not arrow and isinstance(one, tree.Name) and len(one.path) == 1:
         found = find_name(scope, one.last)[0]

@@ -8,7 +8,7 @@ the byte address, the layout counts elements of so many bits) and cute/atom/mma_
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,18 +109,22 @@ class Values:
         if not split:
             return [self.of(one, deep + 1) for one in given[skipped:]]
         behind = [one for one in given[split:] if not (isinstance(one, Array) and one.typed is None and not one.cells)]
+        return self._spelled(call, skipped, len(behind)) + [self.of(one, deep + 1) for one in behind]
+
+    def _spelled(self, call: Term, skipped: int, behind: int) -> list[Value]:
+        """The arguments of a call as its text spells them, without the first and the last ones."""
         home = terms.of(self.text)
         found = home.term(call.span[0], alone=True)
         spelled = list(found.args or ()) if isinstance(found, terms.Term) and found.span[1] <= call.span[1] else []
-        if len(spelled) - len(behind) < skipped:
+        if len(spelled) - behind < skipped:
             raise OpenValueError(call.text)
         out: list[Value] = []
-        for one in spelled[skipped : len(spelled) - len(behind)]:
+        for one in spelled[skipped : len(spelled) - behind]:
             block = smem.block_at(home, one, self.bits)
             if block is None:
                 raise OpenValueError(home.words(one))
             out.append(cute.parse(block))
-        return out + [self.of(one, deep + 1) for one in behind]
+        return out
 
     def _of_kind(self, kind: Kind, deep: int) -> Value:
         """A type, as T{} would be."""
@@ -169,24 +173,14 @@ class Values:
 
     def _of_call(self, term: Term, deep: int) -> Value:
         """A call of CuTe's; a name that stands for itself is open."""
-        name = re.split(r"::|\.", term.head)[-1] if term.head else ""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
             said = _KIND.search(str(term.arguments[0]))
             if said is None:
                 raise OpenValueError(str(term.arguments[0]))
             return canonical_atom(said[1], said[2], _element_bits(term.arguments[1:2], self.bits))
+        name = _last_word(term.head)
         if not name:
-            if found := _ATOM.fullmatch(re.split(r"::|\.", term.text)[-1]):
-                return canonical_atom(found[1], found[2], _element_bits((), self.bits))
-            if term.kind is not None and not term.kind.open:
-                return self.of(term.kind, deep + 1)
-            if term.text.split(".")[-1] == "None":
-                return None
-            if re.split(r"::|\.", term.text)[-1] in ("_", "Underscore"):
-                return None
-            if found := _NUMBER.fullmatch(re.split(r"::|\.", term.text)[-1]):
-                return _sized(int(found[1]))
-            raise OpenValueError(term.text)
+            return self._of_text(term, deep)
         if not _is_cute(name):
             raise OpenValueError(term.text)
         given = self.arguments(term, deep)
@@ -197,6 +191,19 @@ class Values:
             given += [self.of(one, deep + 1) for one in templates[:1]]
         words = {word: self.of(one, deep + 1) for word, one in named.items()}
         return _called(name, given, words, term.text)
+
+    def _of_text(self, term: Term, deep: int) -> Value:
+        """What is no call, but a name or a word: an atom, None, a number."""
+        word = _last_word(term.text)
+        if found := _ATOM.fullmatch(word):
+            return canonical_atom(found[1], found[2], _element_bits((), self.bits))
+        if term.kind is not None and not term.kind.open:
+            return self.of(term.kind, deep + 1)
+        if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
+            return None
+        if found := _NUMBER.fullmatch(word):
+            return _sized(int(found[1]))
+        raise OpenValueError(term.text)
 
 
 def _misread(value: Any) -> bool:
@@ -232,30 +239,51 @@ def _called(name: str, given: list[Value], words: dict[str, Value], text: str) -
     """What a type or a function of CuTe makes of its arguments."""
     if name in _TUPLES:
         return tuple(given)
-    if name in ("Swizzle", "make_swizzle"):
-        if len(given) != 3 or not all(isinstance(one, int) for one in given):
-            raise OpenValueError(text)
-        return Swizzle(*given)
     if name == "make_composed_layout" and words:
         given = [words.get("inner"), words.get("offset", 0), words.get("outer")]
     if name in ("ComposedLayout", "make_composed_layout", "composition") and given and isinstance(given[0], Swizzle):
         return _composed(given, text)
-    if name == "make_ordered_layout":
-        shape, order = [*given, *words.values(), None, None][:2]
-        if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
-            raise OpenValueError(text)
-        return algebra.ordered(_ints(shape, text), order)
-    if name in ("Layout", "make_layout"):
-        shape = given or [words.get("shape")]
-        return _made([*shape, words["stride"]] if "stride" in words else shape, text)
+    make = _MAKERS.get(name)
+    if make is not None:
+        return make(given, words, text)
     op = ALIASES.get(name, name)
-    if op in OPS:
-        order = words.get("order", words.get("trg_order"))
-        step = called(op, [*given, *([order] if order is not None else [])])
-        if step.error:
-            raise step.error
-        return step.result
-    raise OpenValueError(text)
+    if op not in OPS:
+        raise OpenValueError(text)
+    order = words.get("order", words.get("trg_order"))
+    step = called(op, [*given, *([order] if order is not None else [])])
+    if step.error:
+        raise step.error
+    return step.result
+
+
+def _swizzle(given: list[Value], words: dict[str, Value], text: str) -> Swizzle:
+    if len(given) != 3 or not all(isinstance(one, int) for one in given):
+        raise OpenValueError(text)
+    return Swizzle(*given)
+
+
+def _ordered_layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
+    shape, order = [*given, *words.values(), None, None][:2]
+    if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
+        raise OpenValueError(text)
+    return algebra.ordered(_ints(shape, text), order)
+
+
+def _layout(given: list[Value], words: dict[str, Value], text: str) -> CuteLayout:
+    shape = given or [words.get("shape")]
+    return _made([*shape, words["stride"]] if "stride" in words else shape, text)
+
+
+_MAKERS: dict[str, Callable[[list[Value], dict[str, Value], str], Value]] = {
+    **dict.fromkeys(("Swizzle", "make_swizzle"), _swizzle),
+    "make_ordered_layout": _ordered_layout,
+    **dict.fromkeys(("Layout", "make_layout"), _layout),
+}
+
+
+def _last_word(text: str) -> str:
+    """The last name of a path: of cute::make_layout, of cute.make_layout."""
+    return re.split(r"::|\.", text)[-1] if text else ""
 
 
 def _composed(given: list[Value], text: str) -> CuteLayout:

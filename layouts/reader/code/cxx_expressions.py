@@ -3,184 +3,33 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lanescope.cxx.integers import BOOL, INT, ULONG, character, literal, type_named
 from lanescope.reader.code import tree
-from lanescope.reader.code.nodes import Nodes, Readers
-from lanescope.reader.code.source import Source
-from lanescope.reader.code.word import Span
+from lanescope.reader.code.cxx_types import Types
+from lanescope.reader.code.nodes import Readers
 
 if TYPE_CHECKING:
     import tree_sitter
 
-RECORDS = ("struct_specifier", "union_specifier", "class_specifier")
 _REAL = re.compile(r"(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?[fFlL]?")
 _SPELLED = {"or": "||", "and": "&&", "bitor": "|", "bitand": "&", "not_eq": "!=", "xor": "^"}
 _FOLDED = frozenset("+ - * / % ^ & | && || , << >> < > <= >= == != = += -= *= /= %= ^= &= |= <<= >>=".split())
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "bit_cast", "dynamic_cast", "safe_cast"}
 
 
-class Expressions(Nodes):
+class Expressions(Types):
     """Types and expressions of one text; Lowering adds the statements."""
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source.text)
-        self.source = source
-        self.constraint: tree.Expression | None = None  # of the template that is being read
+    @abstractmethod
+    def _block(self, node: tree_sitter.Node) -> tree.Statement:
+        """Return the statements of a block."""
 
     def readers(self) -> Readers:
         return _EXPRESSIONS
-
-    def span(self, node: tree_sitter.Node) -> Span:
-        return self.source.original(node.start_byte, node.end_byte)
-
-    def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
-        """The type of a declarator and the node of its name: pointers, references and array sizes off it. A pointer to
-        a function has the type auto.
-        """
-        pointers, reference, dims = base.pointers, base.reference, list(base.dims)
-        while True:
-            kind = node.type
-            if kind in ("pointer_declarator", "abstract_pointer_declarator"):
-                pointers += 1
-            elif kind in ("reference_declarator", "abstract_reference_declarator"):
-                reference = self._referred(node)
-            elif kind == "array_declarator" and self._is_array_pointer(node):
-                base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
-            elif kind in ("array_declarator", "abstract_array_declarator"):
-                size = node.child_by_field_name("size")
-                dims.insert(0, self.expression(size) if size else None)
-            elif kind == "function_declarator" and self._is_function_pointer(node):
-                base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
-            elif kind not in (
-                "parenthesized_declarator",
-                "init_declarator",
-                "variadic_declarator",
-                "abstract_parenthesized_declarator",
-            ):
-                break
-            inner = node.child_by_field_name("declarator")
-            inner = inner or next(
-                (c for c in reversed(node.named_children) if c.type.endswith(("declarator", "identifier"))), None
-            )
-            if inner is None:
-                break
-            node = inner
-        made = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
-        return made, node
-
-    def _referred(self, node: tree_sitter.Node) -> str:
-        return "&&" if self.text(node).startswith("&&") else "&"
-
-    def _is_array_pointer(self, node: tree_sitter.Node) -> bool:
-        """Whether a declarator is (*name)[n], a pointer to an array."""
-        inner = node.child_by_field_name("declarator")
-        while inner is not None and inner.type == "array_declarator":
-            inner = inner.child_by_field_name("declarator")
-        starred = inner is not None and inner.type == "parenthesized_declarator"
-        return starred and any(c.type == "pointer_declarator" for c in inner.named_children) if inner else False
-
-    def _is_function_pointer(self, node: tree_sitter.Node) -> bool:
-        inner = node.child_by_field_name("declarator")
-        return inner is not None and inner.type == "parenthesized_declarator"
-
-    def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
-        """The type of a declaration, const where a qualifier beside it says so."""
-        made = self.type(type_node)
-        const = any(c.type == "type_qualifier" and self.text(c) in ("const", "constexpr") for c in node.children)
-        if not const or made.const:
-            return made
-        return tree.Type(made.path, made.pointers, made.reference, made.dims, made.body, True, span=made.span)
-
-    def type(self, node: tree_sitter.Node) -> tree.Type:
-        if node.type == "type_descriptor":
-            inner = node.child_by_field_name("type")
-            base = self.typed(node, inner) if inner else tree.Type(())
-            declarator = node.child_by_field_name("declarator")
-            return self._declared(base, declarator)[0] if declarator else base
-        if node.type in (*RECORDS, "enum_specifier"):
-            name = node.child_by_field_name("name")
-            body = (
-                self._struct(node, ()) if node.child_by_field_name("body") and node.type != "enum_specifier" else None
-            )
-            path = self._path(name) if name is not None and body is None else ((self.text(name), None),)
-            return tree.Type(path, body=body, span=self.span(node))
-        if node.type == "dependent_type":
-            inner = node.named_children[0] if node.named_children else None
-            return self.type(inner) if inner else tree.Type(())
-        if node.type == "decltype":
-            inner = next((c for c in node.named_children), None)
-            value = (self.expression(inner),) if inner else ()
-            return tree.Type((("decltype", value),), span=self.span(node))
-        return tree.Type(self._path(node), span=self.span(node))
-
-    def _path(self, node: tree_sitter.Node) -> tree.Path:
-        """The parts of a qualified name; `::name` begins with an empty one."""
-        if node.type == "qualified_identifier":
-            parts: list[tuple[str, tuple[tree.Expression, ...] | None]] = []
-            inner: tree_sitter.Node | None = node
-            while inner is not None and inner.type == "qualified_identifier":  # a::b::c is a, then b::c
-                scope, inner = inner.child_by_field_name("scope"), inner.child_by_field_name("name")
-                parts += self._path(scope) if scope else (("", None),) if not parts else ()
-            return (*parts, *(self._path(inner) if inner else ()))
-        if node.type == "nested_namespace_specifier":
-            return tuple(part for child in node.named_children for part in self._path(child))
-        if node.type in ("template_type", "template_function", "template_method"):
-            listed = node.child_by_field_name("arguments")
-            given = tuple(self.expression(c) for c in (listed.named_children if listed else ()) if c.type != "comment")
-            return ((self.text(node.child_by_field_name("name")), given),)
-        if node.type in ("dependent_name", "dependent_type") and node.named_children:
-            return self._path(node.named_children[-1])
-        text = " ".join(self.text(node).split())
-        return ((text.replace(" ", "") if node.type == "operator_name" else text, None),)
-
-    def _parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
-        out = []
-        for child in node.named_children if node else ():
-            if child.type in (
-                "type_parameter_declaration",
-                "optional_type_parameter_declaration",
-                "variadic_type_parameter_declaration",
-                "template_template_parameter_declaration",
-            ):
-                if child.type.startswith("template_template"):
-                    child = child.named_children[-1]
-                name = child.child_by_field_name("name") or next(
-                    (c for c in child.named_children if c.type == "type_identifier"), None
-                )
-                default = child.child_by_field_name("default_type")
-                out.append(
-                    tree.Parameter(
-                        self.text(name),
-                        None,
-                        self.type(default) if default else None,
-                        True,
-                        child.type.startswith("variadic"),
-                        span=self.span(child),
-                    )
-                )
-            elif child.type.endswith("parameter_declaration"):
-                type_node, declarator = child.child_by_field_name("type"), child.child_by_field_name("declarator")
-                default = child.child_by_field_name("default_value")
-                base = self.typed(child, type_node) if type_node else tree.Type(())
-                made, named = self._declared(base, declarator) if declarator else (base, None)
-                abstract = named is None or named.type.startswith("abstract") or not named.type.endswith("identifier")
-                value = self.expression(default) if default else None
-                out.append(
-                    tree.Parameter(
-                        "" if abstract else self.text(named),
-                        made,
-                        value,
-                        False,
-                        child.type.startswith("variadic"),
-                        span=self.span(child),
-                    )
-                )
-        if node is not None and any(child.type == "..." for child in node.children):
-            out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.span(node)))
-        return tuple(out)
 
     def _number(self, node: tree_sitter.Node) -> tree.Expression:
         text = self.text(node)
@@ -252,7 +101,7 @@ class Expressions(Nodes):
 
     def _call(self, node: tree_sitter.Node) -> tree.Expression:
         function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        given = tuple(self.expression(c) for c in (listed.named_children if listed else ()) if c.type != "comment")
+        given = self._given(listed)
         if function is None:
             return tree.Other(self.text(node), span=self.span(node))
         if function.type in ("primitive_type", "sized_type_specifier"):
@@ -358,17 +207,20 @@ class Expressions(Nodes):
                 out.append(tree.Capture("*this", span=self.span(child)))
             elif child.type == "*":
                 starred = True
-            elif child.type == "lambda_capture_initializer":
-                name, value = child.child_by_field_name("left"), child.child_by_field_name("right")
-                inner = self.expression(value) if value else None
-                named = next((c for c in child.named_children if c.type == "identifier"), name)
-                by_reference = by_reference or any(c.type == "&" for c in child.children)
-                out.append(tree.Capture(self.text(named), by_reference, inner, span=self.span(child)))
-                by_reference = False
             elif child.is_named and child.type != "comment":
-                out.append(tree.Capture(self.text(child), by_reference, span=self.span(child)))
+                out.append(self._capture(child, by_reference))
                 by_reference = False
         return default, tuple(out)
+
+    def _capture(self, node: tree_sitter.Node, by_reference: bool) -> tree.Capture:
+        """One capture with a name; by_reference: whether & stands in front of it."""
+        if node.type != "lambda_capture_initializer":
+            return tree.Capture(self.text(node), by_reference, span=self.span(node))
+        name, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        inner = self.expression(value) if value else None
+        named = next((c for c in node.named_children if c.type == "identifier"), name)
+        by_reference = by_reference or any(c.type == "&" for c in node.children)
+        return tree.Capture(self.text(named), by_reference, inner, span=self.span(node))
 
     def _fold(self, node: tree_sitter.Node) -> tree.Expression:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -392,9 +244,6 @@ class Expressions(Nodes):
         braced = given is not None and given.type == "initializer_list"
         where = self._given(node.child_by_field_name("placement"))
         return tree.New(made, self._given(given), braced, given is None, where, span=self.span(node))
-
-    def _given(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
-        return tuple(self.expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
 
     def _delete(self, node: tree_sitter.Node) -> tree.Expression:
         inner = [c for c in node.named_children if c.type != "comment"]
@@ -423,21 +272,11 @@ class Expressions(Nodes):
             value = tree.Num(value.value, ULONG, span=value.span)
         return tree.Call(name, (value,), span=self.span(node))
 
-    def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
-        """The type behind `->` of a function or lambda; None where none stands there."""
-        trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []
-        described = trailing[0].named_children[0] if trailing and trailing[0].named_children else None
-        return self.type(described) if described is not None else None
-
     def _type_value(self, node: tree_sitter.Node) -> tree.Expression:
         return self.type(node)
 
     def _comma(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Binary(",", self._field(node, "left"), self._field(node, "right"), span=self.span(node))
-
-    # given by Lowering
-    _struct: Any
-    _block: Any
 
 
 def _names_type(value: tree.Expression) -> bool:

@@ -84,22 +84,29 @@ class Text:
         start = self.directives[branch].past
         for n in range(branch + 1, past + 1):
             directive = self.directives[n] if n < len(self.directives) else None
-            code = self.joined.text[start : directive.start if directive else len(self.joined.text)]
-            code = _SILENT.sub(" ", attributes.blank(code, self.attributes))
-            found = [token.text for token in tokens(code)]
+            found = self._words(start, directive.start if directive else len(self.joined.text))
             told = told or bool(found)
             out += found
             if directive is None or n == past:
                 break
             start = directive.past
-            if directive.name in _OPENS or directive.name in _TURNS or directive.name == "endif":
+            defines = self._defines_something(directive)
+            told = told or defines
+            if defines or directive.name in _OPENS or directive.name in _TURNS or directive.name == "endif":
                 out.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
-            elif directive.name in ("define", "undef") and directive.rest and self._used(directive.rest[0].text):
-                made = define(directive.rest) if directive.name == "define" else None
-                if made is None or not attributes.says_nothing(made[1].body):
-                    told = True
-                    out.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
         return out if told else []
+
+    def _words(self, start: int, end: int) -> list[str]:
+        """The tokens of a stretch of code, without attributes and what runs nothing."""
+        code = _SILENT.sub(" ", attributes.blank(self.joined.text[start:end], self.attributes))
+        return [token.text for token in tokens(code)]
+
+    def _defines_something(self, directive: Directive) -> bool:
+        """Whether a directive changes what a name means that the text uses, to more than an attribute."""
+        if directive.name not in ("define", "undef") or not directive.rest or not self._used(directive.rest[0].text):
+            return False
+        made = define(directive.rest) if directive.name == "define" else None
+        return made is None or not attributes.says_nothing(made[1].body)
 
     def _used(self, name: str) -> bool:
         """Whether a name stands anywhere but where it is defined."""

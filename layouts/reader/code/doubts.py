@@ -55,20 +55,11 @@ def _at(origins: Origins, name: str, span: Span) -> Span:
 def _strides(amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span) -> Iterator[Pitfall]:
     """LBO and SBO that no usual tile of the mode has."""
     lbo, sbo = amounts.get("lbo"), amounts.get("sbo")
-    pattern = PATTERNS.get(swizzle or "")
     if swizzle == "none":
-        small = [f"{name} {amount}" for name, amount in (("LBO", lbo), ("SBO", sbo)) if amount and amount < CORE]
-        if small:
-            strides = [amount for amount in (lbo, sbo) if amount in PATTERNS.values()]
-            more = " These are strides of a swizzled tile: its mode belongs in the field [63:62]." if strides else ""
-            yield Pitfall(
-                "core_matrices_overlap",
-                f"{' and '.join(small)} B without a swizzle: a core matrix takes {CORE} bytes, so a smaller distance"
-                f" makes them overlap.{more}",
-                _at(origins, "lbo" if small[0].startswith("LBO") else "sbo", span),
-            )
+        yield from _overlapping(lbo, sbo, origins, span)
         return
-    if not pattern:
+    pattern = PATTERNS.get(swizzle or "")
+    if not pattern or swizzle is None:
         return
     if sbo in (0, 16) and lbo and not lbo % pattern:
         yield Pitfall(
@@ -78,31 +69,46 @@ def _strides(amounts: Mapping[str, int | None], swizzle: str | None, origins: Or
             _at(origins, "sbo", span),
         )
         return
-    if sbo == 0:
-        yield Pitfall(
-            "sbo_unusual",
-            f"SBO is 0. Under the {swizzle} swizzle it is usually {pattern} B; 0 is right only where the operand has 8"
-            " rows, K-major.",
-            _at(origins, "sbo", span),
-        )
-    elif sbo is not None and sbo % pattern:
-        other = next((name for name, own in PATTERNS.items() if own == sbo), "")
-        whose = f", as under the {other} swizzle" if other else ""
-        yield Pitfall(
-            "sbo_unusual",
-            f"SBO is {sbo} B{whose}. Under the {swizzle} swizzle groups of 8 rows (K-major) or of 8 k (MN-major) are"
-            f" {pattern} bytes or a multiple apart.",
-            _at(origins, "sbo", span),
-        )
+    if sbo is not None and (not sbo or sbo % pattern):
+        yield Pitfall("sbo_unusual", _unusual_sbo(sbo, swizzle, pattern), _at(origins, "sbo", span))
     if lbo is not None and lbo > 16:
-        apart = f"a multiple of {pattern} B"
-        odd = "" if not lbo % pattern else f", which would be {apart}"
+        odd = f", which would be a multiple of {pattern} B" if lbo % pattern else ""
         yield Pitfall(
             "lbo_unusual",
             f"LBO is {lbo} B. Under the {swizzle} swizzle a K-major operand does not read it (16 or 0 is usual); an"
             f" MN-major one takes it as the distance between atoms along M or N{odd}.",
             _at(origins, "lbo", span),
         )
+
+
+def _overlapping(lbo: int | None, sbo: int | None, origins: Origins, span: Span) -> Iterator[Pitfall]:
+    """Distances that are smaller than a core matrix, without a swizzle."""
+    small = [f"{name} {amount}" for name, amount in (("LBO", lbo), ("SBO", sbo)) if amount and amount < CORE]
+    if not small:
+        return
+    strides = [amount for amount in (lbo, sbo) if amount in PATTERNS.values()]
+    more = " These are strides of a swizzled tile: its mode belongs in the field [63:62]." if strides else ""
+    yield Pitfall(
+        "core_matrices_overlap",
+        f"{' and '.join(small)} B without a swizzle: a core matrix takes {CORE} bytes, so a smaller distance"
+        f" makes them overlap.{more}",
+        _at(origins, "lbo" if small[0].startswith("LBO") else "sbo", span),
+    )
+
+
+def _unusual_sbo(sbo: int, swizzle: str, pattern: int) -> str:
+    """What is unusual about an SBO that is 0 or no multiple of the swizzle's pattern."""
+    if not sbo:
+        return (
+            f"SBO is 0. Under the {swizzle} swizzle it is usually {pattern} B; 0 is right only where the operand has 8"
+            " rows, K-major."
+        )
+    other = next((name for name, own in PATTERNS.items() if own == sbo), "")
+    whose = f", as under the {other} swizzle" if other else ""
+    return (
+        f"SBO is {sbo} B{whose}. Under the {swizzle} swizzle groups of 8 rows (K-major) or of 8 k (MN-major) are"
+        f" {pattern} bytes or a multiple apart."
+    )
 
 
 def _mask(value: Int, origins: Origins, span: Span) -> Iterator[Pitfall]:
@@ -132,18 +138,8 @@ def _said(
 ) -> Iterator[Pitfall]:
     """Comments and constants' names that say another thing than the code."""
     lines = {name: _lines(text, spans) for name, spans in origins.items()}
-    for line in sorted(lines.get("swizzle", ())):
-        words = _words(text, line)
-        alone = not any(line in own for name, own in lines.items() if name not in ("swizzle", "layout_type"))
-        named = {one[1] or one[2] for one in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
-        said = {f"{one}B" for one in named} | ({"none"} if _NONE.search(words) else set())
-        if swizzle is not None and len(said) == 1 and said != {swizzle.split("_")[0]}:
-            (mode,) = said
-            written = "no swizzle" if mode == "none" else mode
-            own = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
-            more = f": {mode} is {codes[mode]}, {swizzle} is {codes[swizzle]}" if {mode, swizzle} <= set(codes) else ""
-            yield Pitfall("comment_contradicts", f"The text says {written} here, and the code gives {own}{more}.", line)
-            break
+    if swizzle is not None:
+        yield from _said_of_swizzle(text, swizzle, lines, codes)
     for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
             if any(line in own for field, own in lines.items() if field != name):
@@ -152,6 +148,28 @@ def _said(
             if wrong:
                 yield Pitfall("comment_contradicts", wrong, line)
                 break
+
+
+def _said_of_swizzle(
+    text: str, swizzle: str, lines: Mapping[str, set[Span]], codes: Mapping[str, int]
+) -> Iterator[Pitfall]:
+    """The first line that says another mode than the code gives. lines: of each field."""
+    for line in sorted(lines.get("swizzle", ())):
+        alone = not any(line in own for name, own in lines.items() if name not in ("swizzle", "layout_type"))
+        said = _modes_said(_words(text, line), alone)
+        if len(said) == 1 and said != {swizzle.split("_")[0]}:
+            (mode,) = said
+            written = "no swizzle" if mode == "none" else mode
+            own = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
+            more = f": {mode} is {codes[mode]}, {swizzle} is {codes[swizzle]}" if {mode, swizzle} <= set(codes) else ""
+            yield Pitfall("comment_contradicts", f"The text says {written} here, and the code gives {own}{more}.", line)
+            return
+
+
+def _modes_said(words: str, alone: bool) -> set[str]:
+    """The modes that a line names; alone: whether it gives nothing but the mode, so that a bare number is one."""
+    named = {one[1] or one[2] for one in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
+    return {f"{one}B" for one in named} | ({"none"} if _NONE.search(words) else set())
 
 
 def _of_stride(words: str, name: str, mine: re.Pattern[str], other: re.Pattern[str], amount: int | None) -> str:

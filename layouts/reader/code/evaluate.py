@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -52,6 +52,9 @@ _WORDS = re.compile(r"[A-Za-z_]\w*")
 _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
 _TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
+
+
+_Entry = tuple[tree.Function, tree.Struct | None, Scope]  # a function, its class, the scope of its namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,44 +270,21 @@ def _run(
     machine.standard = dict(standard)
     unfinished: list[tuple[str, Span]] = []
     try:
-        below = scope.parent  # what loose lines use before the line that gives it
-        if below is not None:
-            for given in _given_later(body):
-                below.names.setdefault(given.name, machine.later(given, scope))
-        for one in body:
-            if not isinstance(one, tree.Using):
-                machine.define(one, scope)
-        for one in body:
-            if not isinstance(one, DEFINITIONS):
-                machine.execute(one, scope)
+        _run_loose_lines(machine, scope, body)
     except (BudgetError, RecursionError):
         unfinished.append(("", (0, 0)))
     earlier = [] if is_py else _earlier(machine, body)
     entries = list(_entries(machine, body, text))
-    for n, (function, owner, home) in enumerate(entries):
+    for n, entry in enumerate(entries):
+        function = entry[0]
         if id(function) in machine.called:
             continue
         if machine.left <= 0:
             unfinished.append((function.name, _name_at(text, function)))
             break
         share = max(budget * MOST_STEPS // BUDGET, machine.left // (len(entries) - n))
-        rest = max(machine.left - share, 0)
-        machine.left -= rest
-        machine.begins = function.name == "main" and owner is None and home is machine.globals
-        for cell, first, value in earlier:
-            cell.value = machine.unshared(first if machine.begins else value)
-        machine.forget_entry()
-        try:
-            _enter(machine, function, owner, home)
-        except (BudgetError, RecursionError):
+        if not _run_entry(machine, entry, share, earlier):
             unfinished.append((function.name, _name_at(text, function)))
-        finally:
-            machine.left = max(machine.left, 0) + rest
-            del machine.frames[1:]
-            machine.loops.clear()
-            for list_ in (machine.log, machine.branches, machine.gone, machine.targets, machine.tries):
-                list_.clear()
-            machine.nested, machine.haunting = 0, []
     return Evaluation(
         found=tuple(machine.found),
         made=tuple(machine.made),
@@ -319,6 +299,43 @@ def _run(
         widened=frozenset(machine.widened),
         foreign=tuple(machine.foreign.items()),
     )
+
+
+def _run_loose_lines(machine: Evaluator, scope: Scope, body: tuple[tree.Statement, ...]) -> None:
+    """Enter what a text defines, then run its lines outside every function."""
+    below = scope.parent  # what loose lines use before the line that gives it
+    if below is not None:
+        for given in _given_later(body):
+            below.names.setdefault(given.name, machine.later(given, scope))
+    for one in body:
+        if not isinstance(one, tree.Using):
+            machine.define(one, scope)
+    for one in body:
+        if not isinstance(one, DEFINITIONS):
+            machine.execute(one, scope)
+
+
+def _run_entry(machine: Evaluator, entry: _Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:
+    """Run a function by itself within `share` steps; False where they do not suffice."""
+    function, owner, home = entry
+    rest = max(machine.left - share, 0)
+    machine.left -= rest
+    machine.begins = function.name == "main" and owner is None and home is machine.globals
+    for cell, first, value in earlier:
+        cell.value = machine.unshared(first if machine.begins else value)
+    machine.forget_entry()
+    try:
+        _enter(machine, function, owner, home)
+    except (BudgetError, RecursionError):
+        return False
+    finally:
+        machine.left = max(machine.left, 0) + rest
+        del machine.frames[1:]
+        machine.loops.clear()
+        for list_ in (machine.log, machine.branches, machine.gone, machine.targets, machine.tries):
+            list_.clear()
+        machine.nested, machine.haunting = 0, []
+    return True
 
 
 def _earlier(machine: Evaluator, body: tuple[tree.Statement, ...]) -> list[tuple[Cell, Any, Any]]:
@@ -414,13 +431,21 @@ def _enter(machine: Evaluator, function: tree.Function, owner: tree.Struct | Non
     machine.entry(own, home, this)
 
 
-def _entries(
-    machine: Evaluator, body: tuple[tree.Statement, ...], text: str
-) -> Iterator[tuple[tree.Function, tree.Struct | None, Scope]]:
+def _entries(machine: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[_Entry]:
     """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
     its class and the scope of its namespace.
     """
     functions = list(_functions(machine, body, None, machine.globals))
+    wanted, called = _with_clues(functions, text)
+    special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
+    called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
+    chosen = [one for one in functions if one[0].name in wanted]
+    yield from [one for one in chosen if one[0].name not in called]
+    yield from [one for one in chosen if one[0].name in called]
+
+
+def _with_clues(functions: Sequence[_Entry], text: str) -> tuple[set[str], set[str]]:
+    """Return the names of functions that have a clue or call one that has, and of those among them that are called."""
     words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
     wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
     while True:
@@ -433,16 +458,12 @@ def _entries(
         for name in (words[id(f)] & wanted) - {f.name} - called:
             if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})", text[f.span[0] : f.span[1]]):
                 called.add(name)
-    special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
-    called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
-    chosen = [one for one in functions if one[0].name in wanted]
-    yield from [one for one in chosen if one[0].name not in called]
-    yield from [one for one in chosen if one[0].name in called]
+    return wanted, called
 
 
 def _functions(
     machine: Evaluator, body: tuple[tree.Statement, ...], owner: tree.Struct | None, scope: Scope
-) -> Iterator[tuple[tree.Function, tree.Struct | None, Scope]]:
+) -> Iterator[_Entry]:
     for one in body:
         if isinstance(one, tree.Function) and one.body is not None and not one.deleted:
             if not one.owner:

@@ -113,27 +113,26 @@ def check(ev: Evaluator, op: str, one: Int, two: Int, at: Any) -> None:
     """Warn of what C makes of an operation and its writer surely did not mean."""
     op = op.rstrip("=") or op
     if op in ("<<", ">>") and two.known is not None:
-        width = promoted(one.type).bits
-        if width == 32 and 32 <= two.known < 64:
-            warn(
-                ev,
-                "shifts_of_32_bits",
-                f"{ev.words(at)}: the left side has 32 bits, so a shift by {two.known} loses them all. Cast it to"
-                " uint64_t first.",
-                at.span,
-            )
-        elif width and two.known >= width:
-            warn(ev, "shift_too_far", f"{ev.words(at)}: a shift by {two.known} of a value of {width} bits.", at.span)
+        _check_shift(ev, promoted(one.type).bits, two.known, at)
     elif op == "|" and common(one.type, two.type).bits == 64:
         for value, where in ((one, "left"), (two, "right")):
-            if value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0:
+            if _is_negative_int(value):
                 side = getattr(at, where, None) or getattr(at, "value", at)
-                warn(
-                    ev,
-                    "sign_extended",
-                    f"{ev.words(side)} is a negative int: widened to 64 bits it sets bits 32 to 63. Make it unsigned.",
-                    side.span,
+                message = (
+                    f"{ev.words(side)} is a negative int: widened to 64 bits it sets bits 32 to 63. Make it unsigned."
                 )
+                warn(ev, "sign_extended", message, side.span)
+
+
+def _check_shift(ev: Evaluator, width: int, by: int, at: Any) -> None:
+    """Warn of a shift by more bits than the left side has."""
+    if width == 32 and 32 <= by < 64:
+        message = (
+            f"{ev.words(at)}: the left side has 32 bits, so a shift by {by} loses them all. Cast it to uint64_t first."
+        )
+        warn(ev, "shifts_of_32_bits", message, at.span)
+    elif width and by >= width:
+        warn(ev, "shift_too_far", f"{ev.words(at)}: a shift by {by} of a value of {width} bits.", at.span)
 
 
 def narrowed(ev: Evaluator, value: Int, kind: IntegerType, span: Span, name: str = "") -> Int:
@@ -177,26 +176,25 @@ def uninitialised(ev: Evaluator, cell: Cell, span: Span) -> Int:
 
 
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
-    """Whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
+    """Return whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
     given = number(value) if not isinstance(value, Term) else None
     if given is None or given.type.bits not in (0, 32, 64) or not given.marks:
         return False
     text = f"{name} {kind}"
-    if (ev.frames and _of_another(ev.frames[-1].name)) or _of_another(text):
+    if _is_of_another(ev, text):
         return False
     if given.marks in ev.told and given.type.bits != 32:
         return True
     lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
-    upper = lows - {0}
-    named = _of_descriptor(text) or (isinstance(value, Object) and bool(_DESC.search(value.record.name)))
-    if given.type.bits == 32:
-        return named and len(lows) > 1
-    if named:
-        return len(lows) > 1 or isinstance(value, Object)
-    if any(p.low not in _FIELDS for p in given.pieces) or any(m.bit in _HALVES for m in given.marks):
-        return False  # bytes or halves put side by side: a key, a plan, a colour
-    shifted = any(p.low == 0 and p.shift == 4 for p in given.pieces)  # an address >> 4
-    return (bool(upper & {61, 46}) and (0 in lows or len(lows) > 2)) or (shifted and len(lows) > 2)
+    wide = given.type.bits != 32
+    if _of_descriptor(text) or _is_descriptor_object(value):
+        return len(lows) > 1 or (wide and isinstance(value, Object))
+    return wide and _looks_like_descriptor(given, lows)
+
+
+def _is_of_another(ev: Evaluator, text: str) -> bool:
+    """Return whether a name, or that of the function that is run, is another descriptor's."""
+    return _of_another(text) or bool(ev.frames and _of_another(ev.frames[-1].name))
 
 
 def note(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = None, record: str = "") -> None:
@@ -263,6 +261,25 @@ def _of_another(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _of_descriptor(text: str) -> bool:
     return _DESC.search(text) is not None
+
+
+def _is_descriptor_object(value: Any) -> bool:
+    """Whether a value is an object of a class with a descriptor's name."""
+    return isinstance(value, Object) and _DESC.search(value.record.name) is not None
+
+
+def _is_negative_int(value: Int) -> bool:
+    """Whether a value is a known negative number of a signed type of 32 bits."""
+    return value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0
+
+
+def _looks_like_descriptor(value: Int, lows: set[int]) -> bool:
+    """Whether a word of 64 bits without a descriptor's name has its fields. lows: the fields that the text puts."""
+    if any(p.low not in _FIELDS for p in value.pieces) or any(m.bit in _HALVES for m in value.marks):
+        return False  # bytes or halves put side by side: a key, a plan, a colour
+    if lows & {61, 46} and (0 in lows or len(lows) > 2):
+        return True
+    return len(lows) > 2 and any(p.low == 0 and p.shift == 4 for p in value.pieces)  # an address >> 4
 
 
 def _same(one: Int, two: Int) -> bool:

@@ -170,19 +170,8 @@ def fields_union(text: str) -> tuple[str, frozenset[str]]:
     """
     if not _LAYS_OUT.search(text):
         return "", frozenset()
-
-    def spelled(*names: str) -> str:
-        each = (one for name in names for one in (f"{name}_", name))
-        return next((one for one in each if re.search(rf"\.\s*{one}\b", text)), names[0])
-
-    start, lead, stride = (spelled(f"{one}") for one in ("start_address", "leading_byte_offset", "stride_byte_offset"))
-    base, mode = spelled("base_offset"), spelled("layout_type", "swizzle_mode", "swizzle_type", "swizzle")
-    head = f"uint64_t {start} : 14, : 2, {lead} : 14, : 2, {stride} : 14, "
-    if blackwell := _OF_BLACKWELL.search(text):
-        version, lbo_mode = spelled("version"), spelled("lbo_mode")
-        fields = f"{head}{version} : 2, : 1, {base} : 3, {lbo_mode} : 1, : 8, {mode} : 3;"
-    else:
-        fields = f"{head}: 3, {base} : 3, : 10, {mode} : 2;"
+    blackwell = _OF_BLACKWELL.search(text) is not None
+    fields, names = _fields_as_spelled(text, blackwell)
     word = _word_of_union(text)
     containers = {name for name in _CONTAINED.findall(text) if name != "bitfield" or blackwell or word}
     direct = re.search(r"(?<![.\w])\w+(?:\[\w*\])?\s*(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b", text)
@@ -192,6 +181,24 @@ def fields_union(text: str) -> tuple[str, frozenset[str]]:
     if not members:
         return "", frozenset()
     words = " ".join(f"uint64_t {name};" for name in dict.fromkeys([*_WORDS_OF_UNION, *word]))
-    told = containers | ({start, lead, stride, base, mode, *_WORDS_OF_UNION} if direct else set())
+    told = containers | ({*names, *_WORDS_OF_UNION} if direct else set())
     told |= {"version_", "lbo_mode_", "version", "lbo_mode"} if direct and blackwell else set()
     return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(told)
+
+
+def _fields_as_spelled(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:
+    """(a descriptor's bit fields in C++, the names of those that both formats have) as a text calls them."""
+
+    def spelled(*names: str) -> str:
+        each = (one for name in names for one in (f"{name}_", name))
+        return next((one for one in each if re.search(rf"\.\s*{one}\b", text)), names[0])
+
+    start, lead, stride = map(spelled, ("start_address", "leading_byte_offset", "stride_byte_offset"))
+    base, mode = spelled("base_offset"), spelled("layout_type", "swizzle_mode", "swizzle_type", "swizzle")
+    head = f"uint64_t {start} : 14, : 2, {lead} : 14, : 2, {stride} : 14, "
+    if blackwell:
+        version, lbo_mode = spelled("version"), spelled("lbo_mode")
+        fields = f"{head}{version} : 2, : 1, {base} : 3, {lbo_mode} : 1, : 8, {mode} : 3;"
+    else:
+        fields = f"{head}: 3, {base} : 3, : 10, {mode} : 2;"
+    return fields, (start, lead, stride, base, mode)

@@ -66,13 +66,7 @@ def walk(value: Any) -> Iterator[Any]:
 def _atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
     """(major, swizzle, element bits, element) of an atom's name."""
     if isinstance(value, Term) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
-        said = _KIND.search(str(value.arguments[0]))  # of the Python DSL: (SmemLayoutAtomKind.K_SW128, cutlass.Float16)
-        name = re.split(r"[.:]", str(value.arguments[1]))[-1]
-        width = re.fullmatch(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*", name)
-        if said is None:
-            return None
-        mode_name = "none" if said[2] == "INTER" else said[2].removeprefix("SW") + "B"
-        return said[1], mode_name, int(width[1]) if width else None, name if width else None
+        return _dsl_atom(value)
     kind = value.typed if isinstance(value, Array) else value
     name = kind.name if isinstance(kind, Kind) else value.head if isinstance(value, Term) else ""
     found = _ATOM.search(name)
@@ -81,8 +75,22 @@ def _atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
     arguments = kind.arguments if isinstance(kind, Kind) else dict(value.named).get("<>", ())
     element = arguments[0] if arguments else None
     bits = element.bits if isinstance(element, Kind) else ELEMENT_BITS.get(str(element).split("::")[-1])
-    swizzle = "none" if found[2] == "INTER" else found[2].removeprefix("SW") + "B"
-    return found[1], swizzle, bits, str(element) if element is not None else None
+    return found[1], _mode_name(found[2]), bits, str(element) if element is not None else None
+
+
+def _dsl_atom(call: Term) -> tuple[str, str, int | None, str | None] | None:
+    """The same of the Python DSL: make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16)."""
+    said = _KIND.search(str(call.arguments[0]))
+    if said is None:
+        return None
+    name = re.split(r"[.:]", str(call.arguments[1]))[-1]
+    width = re.fullmatch(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*", name)
+    return said[1], _mode_name(said[2]), int(width[1]) if width else None, name if width else None
+
+
+def _mode_name(written: str) -> str:
+    """The swizzle of an atom's name: INTER is none, SW128 is 128B."""
+    return "none" if written == "INTER" else written.removeprefix("SW") + "B"
 
 
 def _sizes(value: Any, deep: int = 0) -> list[int | None] | None:

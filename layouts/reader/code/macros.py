@@ -70,11 +70,17 @@ def define(found: list[Token]) -> tuple[str, Macro] | None:
     """
     if not found or found[0].kind != "name":
         return None
-    name, rest = found[0].text, ""
     if len(found) < 2 or found[1].text != "(" or found[1].spaced:
-        return name, Macro(None, tuple(found[1:]))
+        return found[0].text, Macro(None, tuple(found[1:]))
+    macro = _define_with_parameters(found[2:])
+    return None if macro is None else (found[0].text, macro)
+
+
+def _define_with_parameters(found: list[Token]) -> Macro | None:
+    """The macro whose tokens behind the opening bracket are given; None where they are no parameters."""
     parameters: list[str] = []
-    at = 2
+    rest = ""
+    at = 0
     while at < len(found) and found[at].text != ")":
         word = found[at]
         if word.text == "...":
@@ -87,7 +93,7 @@ def define(found: list[Token]) -> tuple[str, Macro] | None:
         elif word.text != ",":
             return None
         at += 2 if word.kind == "name" and rest == word.text else 1
-    return (name, Macro(tuple(parameters), tuple(found[at + 1 :]), rest)) if at < len(found) else None
+    return Macro(tuple(parameters), tuple(found[at + 1 :]), rest) if at < len(found) else None
 
 
 @dataclass(slots=True)
@@ -245,15 +251,8 @@ class Expander:
                 out.append(token)
                 at += 1
                 continue
-            if out and out[-1].text in ("#", "##"):
-                raise TooLongError
-            depth, past = 0, at + 1
-            while past < len(body):
-                depth += (body[past].text == "(") - (body[past].text == ")")
-                past += 1
-                if not depth:
-                    break
-            if past < len(body) and body[past].text == "##":
+            past = _find_close(body, at + 1)
+            if (out and out[-1].text in ("#", "##")) or (past < len(body) and body[past].text == "##"):
                 raise TooLongError
             if arguments[macro.rest].expanded():
                 inner = body[at + 2 : past - 1]
@@ -264,45 +263,62 @@ class Expander:
     def _pasted(self, body: list[Token], arguments: Mapping[str, _Argument], rest: str = "") -> list[Token]:
         """A replacement with its arguments put in, # and ## carried out."""
         out: list[Token] = []
-        at, paste = 0, False
+        at, paste = 0, False  # paste: whether ## stands in front
         while at < len(body):
             token = body[at]
             self.steps.spend()
-            if token.text == "##" and at and token.kind == "op":
+            if at and _pastes(token):
                 paste = True
                 at += 1
                 continue
-            beside = paste or (at + 1 < len(body) and body[at + 1].text == "##")
-            text = body[at + 1].text if at + 1 < len(body) else ""
-            if token.text == "#" and arguments and text in arguments:
-                part = [Token(_spelled(arguments[text].plain), "text", token.spaced)]
+            swallows = paste and rest == token.text and bool(out) and out[-1].text == ","
+            if swallows and arguments[rest].omitted:  # gcc's `, ## __VA_ARGS__`
+                out[-1:] = [_EMPTY]
+                part: list[Token] = []
                 at += 1
-            elif token.kind == "name" and token.text in arguments:
-                argument = arguments[token.text]
-                swallows = paste and rest == token.text and bool(out) and out[-1].text == ","
-                if swallows and argument.omitted:  # gcc's `, ## __VA_ARGS__`
-                    out.pop()
-                    out.append(_EMPTY)
-                    paste = False
-                    at += 1
-                    continue
-                part = list(argument.plain if beside else argument.expanded())
-                self.steps.spend(len(part))
-                if swallows:
-                    paste = False
-                part = part or ([_EMPTY] if beside else [])
-                if part:
-                    part[0] = part[0]._replace(spaced=token.spaced)
             else:
-                part = [token]
-            if paste and out and part:
+                part, at = self._part(body, at, arguments, paste)
+            if paste and not swallows and out and part:
                 out[-1:] = _joined(out[-1], part.pop(0))
             out += part
             if len(out) > MOST_TOKENS:
                 raise TooLongError
             paste = False
-            at += 1
         return [token for token in out if token.kind != "empty"]
+
+    def _part(
+        self, body: list[Token], at: int, arguments: Mapping[str, _Argument], pasted: bool
+    ) -> tuple[list[Token], int]:
+        """(what a token of a replacement becomes, where the next one stands); pasted: whether ## is in front of it."""
+        token = body[at]
+        following = body[at + 1].text if at + 1 < len(body) else ""
+        if token.text == "#" and following in arguments:
+            return [Token(_spelled(arguments[following].plain), "text", token.spaced)], at + 2
+        if token.kind != "name" or token.text not in arguments:
+            return [token], at + 1
+        argument = arguments[token.text]
+        beside = pasted or following == "##"
+        part = list(argument.plain if beside else argument.expanded())
+        self.steps.spend(len(part))
+        if not part and beside:
+            part = [_EMPTY]
+        if part:
+            part[0] = part[0]._replace(spaced=token.spaced)
+        return part, at + 1
+
+
+def _find_close(body: list[Token], opened: int) -> int:
+    """Where the bracket closes that opens at a place: the place behind it, or the end."""
+    depth = 0
+    for past in range(opened, len(body)):
+        depth += (body[past].text == "(") - (body[past].text == ")")
+        if not depth:
+            return past + 1
+    return len(body)
+
+
+def _pastes(token: Token) -> bool:
+    return token.text == "##" and token.kind == "op"
 
 
 def _joined(left: Token, right: Token) -> list[Token]:

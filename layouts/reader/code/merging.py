@@ -51,30 +51,50 @@ def same(one: Any, two: Any, depth: int = 0) -> bool:
     """Whether values of two evaluations are the same, as far as they can be looked into."""
     if isinstance(one, Int) and isinstance(two, Int):
         return (one.const, one.pieces, one.type) == (two.const, two.pieces, two.type)
-    if type(one) is not type(two):
+    if type(one) is not type(two) or depth > MOST_DEPTH:
         return False
-    if depth > MOST_DEPTH:
-        return False
-    if isinstance(one, Array):
-        return len(one.cells) == len(two.cells) and all(
-            same(a.value, b.value, depth + 1) for a, b in zip(one.cells, two.cells, strict=True)
-        )
-    if isinstance(one, Pointer):
-        kinds = str(one.element) == str(two.element) and one.shared == two.shared
-        return kinds and one.base == two.base and same(one.array, two.array, depth + 1)
-    if isinstance(one, Address):
-        return same(_held(one.place), _held(two.place), depth + 1)
-    if isinstance(one, Object):
-        return (
-            _alike(one, two)
-            and same(one.store.value, two.store.value, depth + 1)
-            and all(same(cell.value, two.members[name].value, depth + 1) for name, cell in one.members.items())
-        )
-    if isinstance(one, Term):
-        if one.text != two.text or one.head != two.head or len(one.arguments) != len(two.arguments):
-            return False
-        return all(same(a, b, depth + 1) for a, b in zip(one.arguments, two.arguments, strict=True))
+    compare = _COMPARED.get(type(one))
+    if compare is not None:
+        return compare(one, two, depth + 1)
     return bool(one == two) or str(one) == str(two)
+
+
+def _same_arrays(one: Array, two: Array, depth: int) -> bool:
+    return len(one.cells) == len(two.cells) and all(
+        same(a.value, b.value, depth) for a, b in zip(one.cells, two.cells, strict=True)
+    )
+
+
+def _same_pointers(one: Pointer, two: Pointer, depth: int) -> bool:
+    kinds = str(one.element) == str(two.element) and one.shared == two.shared
+    return kinds and one.base == two.base and same(one.array, two.array, depth)
+
+
+def _same_addresses(one: Address, two: Address, depth: int) -> bool:
+    return same(_held(one.place), _held(two.place), depth)
+
+
+def _same_objects(one: Object, two: Object, depth: int) -> bool:
+    return (
+        _alike(one, two)
+        and same(one.store.value, two.store.value, depth)
+        and all(same(cell.value, two.members[name].value, depth) for name, cell in one.members.items())
+    )
+
+
+def _same_terms(one: Term, two: Term, depth: int) -> bool:
+    if one.text != two.text or one.head != two.head or len(one.arguments) != len(two.arguments):
+        return False
+    return all(same(a, b, depth) for a, b in zip(one.arguments, two.arguments, strict=True))
+
+
+_COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
+    Array: _same_arrays,
+    Pointer: _same_pointers,
+    Address: _same_addresses,
+    Object: _same_objects,
+    Term: _same_terms,
+}
 
 
 def _alike(one: Object, two: Object) -> bool:
@@ -92,29 +112,54 @@ def value(condition: str, yes: Any, no: Any, depth: int = 0) -> Any:
         return yes
     if depth > MOST_DEPTH:
         return Term(f"({condition} ? {yes} : {no})")
-    if isinstance(yes, Array) and isinstance(no, Array) and len(yes.cells) == len(no.cells):
-        cells = [
-            replace(a, value=value(condition, a.value, b.value, depth + 1))
-            for a, b in zip(yes.cells, no.cells, strict=True)
-        ]
-        return Array(cells, yes.element if str(yes.element) == str(no.element) else None, yes.name, yes.typed)
-    if isinstance(yes, Address) and isinstance(no, Address):
-        one, two = _held(yes.place), _held(no.place)
-        if isinstance(yes.place, Cell):
-            return Address(replace(yes.place, value=value(condition, one, two, depth + 1)))
-    if isinstance(yes, Object) and isinstance(no, Object) and _alike(yes, no):
-        store = replace(yes.store, value=value(condition, yes.store.value, no.store.value, depth + 1))
-        members = {
-            name: replace(cell, value=value(condition, cell.value, no.members[name].value, depth + 1))
-            for name, cell in yes.members.items()
-        }
-        return Object(yes.record, store, members)
-    if isinstance(yes, Term) and isinstance(no, Term) and yes.head and yes.head == no.head:
-        return term(condition, yes, no, depth)
+    merge_inside = _MERGED.get(type(yes)) if type(yes) is type(no) else None
+    made = merge_inside(condition, yes, no, depth) if merge_inside is not None else None
+    if made is not None:
+        return made
     a, b = number(yes), number(no)
     if a is not None and b is not None:
         return merged(condition, a, b)
     return Term(f"({condition} ? {yes} : {no})")
+
+
+def _merge_arrays(condition: str, yes: Array, no: Array, depth: int) -> Array | None:
+    if len(yes.cells) != len(no.cells):
+        return None
+    cells = [
+        replace(a, value=value(condition, a.value, b.value, depth + 1))
+        for a, b in zip(yes.cells, no.cells, strict=True)
+    ]
+    return Array(cells, yes.element if str(yes.element) == str(no.element) else None, yes.name, yes.typed)
+
+
+def _merge_addresses(condition: str, yes: Address, no: Address, depth: int) -> Address | None:
+    if not isinstance(yes.place, Cell):
+        return None
+    held = value(condition, _held(yes.place), _held(no.place), depth + 1)
+    return Address(replace(yes.place, value=held))
+
+
+def _merge_objects(condition: str, yes: Object, no: Object, depth: int) -> Object | None:
+    if not _alike(yes, no):
+        return None
+    store = replace(yes.store, value=value(condition, yes.store.value, no.store.value, depth + 1))
+    members = {
+        name: replace(cell, value=value(condition, cell.value, no.members[name].value, depth + 1))
+        for name, cell in yes.members.items()
+    }
+    return Object(yes.record, store, members)
+
+
+def _merge_calls(condition: str, yes: Term, no: Term, depth: int) -> Term | None:
+    return term(condition, yes, no, depth) if yes.head and yes.head == no.head else None
+
+
+_MERGED: dict[type, Callable[[str, Any, Any, int], Any]] = {
+    Array: _merge_arrays,
+    Address: _merge_addresses,
+    Object: _merge_objects,
+    Term: _merge_calls,
+}
 
 
 def term(condition: str, yes: Term, no: Term, depth: int = 0) -> Term:
@@ -228,6 +273,23 @@ def _warnings(condition: str, yes: Records, no: Records) -> tuple[Pitfall, ...]:
 
 def _ordered(condition: str, yes: Records, no: Records) -> tuple[tuple[Made, ...], tuple[Assembled, ...]]:
     """Calls and asm statements of both, numbered anew in the order they are run."""
+    ours, theirs = _by_identity(yes), _by_identity(no)
+    merged_: list[Made | Assembled] = []
+    for n, name in enumerate(_woven(list(ours), list(theirs)), 1):
+        a, b = ours.get(name), theirs.get(name)
+        if a is not None and b is not None:
+            one = _merge_run(condition, a, b)
+        elif a is not None:
+            one = _run_under_one_choice(condition, a, no)
+        else:
+            one = _run_under_one_choice(condition, theirs[name], yes)
+        merged_.append(replace(one, order=n))
+    made = tuple(one for one in merged_ if isinstance(one, Made))
+    return made, tuple(one for one in merged_ if isinstance(one, Assembled))
+
+
+def _by_identity(records: Records) -> dict[Hashable, Made | Assembled]:
+    """Calls and asm statements in the order they are run, by what tells them apart."""
 
     def key(one: Made | Assembled) -> Hashable:
         own: Hashable
@@ -237,28 +299,32 @@ def _ordered(condition: str, yes: Records, no: Records) -> tuple[tuple[Made, ...
             own = (one.text, one.span, len(one.given))
         return own, one.calls, _turns(one.loops)
 
-    def run(records: Records) -> dict[Hashable, Made | Assembled]:
-        return _numbered(sorted((*records.made, *records.assembled), key=lambda one: one.order), key)
+    return _numbered(sorted((*records.made, *records.assembled), key=lambda one: one.order), key)
 
-    ours, theirs = run(yes), run(no)
-    made: list[Made] = []
-    assembled: list[Assembled] = []
-    for n, name in enumerate(_woven(list(ours), list(theirs)), 1):
-        a, b = ours.get(name), theirs.get(name)
-        one = a if a is not None else b
-        if isinstance(a, Made) and isinstance(b, Made):
-            made.append(replace(a, term=term(condition, a.term, b.term), order=n))
-        elif isinstance(a, Assembled) and isinstance(b, Assembled):
-            given = tuple(
-                (kind, None if x is None or y is None else x if same(x, y) else merged(condition, x, y), at)
-                for (kind, x, at), (_, y, _) in zip(a.given, b.given, strict=True)
-            )
-            assembled.append(replace(a, given=given, order=n))
-        elif isinstance(one, Made):
-            lost = _lost(one.term.span, one.calls, no if a is not None else yes)
-            made.append(replace(one, term=_unknown(condition, one.term) if lost else one.term, order=n))
-        elif isinstance(one, Assembled):
-            if _lost(one.span, one.calls, no if a is not None else yes):
-                one = replace(one, given=tuple((kind, _other(condition, x), at) for kind, x, at in one.given))
-            assembled.append(replace(one, order=n))
-    return tuple(made), tuple(assembled)
+
+def _merge_run(condition: str, yes: Made | Assembled, no: Made | Assembled) -> Made | Assembled:
+    """One call or asm statement for the same one under both choices."""
+    if isinstance(yes, Made) and isinstance(no, Made):
+        return replace(yes, term=term(condition, yes.term, no.term))
+    assert isinstance(yes, Assembled) and isinstance(no, Assembled)  # of one identity
+    given = tuple(
+        (kind, _merge_input(condition, x, y), at) for (kind, x, at), (_, y, _) in zip(yes.given, no.given, strict=True)
+    )
+    return replace(yes, given=given)
+
+
+def _merge_input(condition: str, yes: Int | None, no: Int | None) -> Int | None:
+    """An operand of an asm statement."""
+    if yes is None or no is None:
+        return None
+    return yes if same(yes, no) else merged(condition, yes, no)
+
+
+def _run_under_one_choice(condition: str, one: Made | Assembled, other: Records) -> Made | Assembled:
+    """A call or asm statement that the other choice has not; where that may have lost it, its operands are open."""
+    if isinstance(one, Made):
+        lost = _lost(one.term.span, one.calls, other)
+        return replace(one, term=_unknown(condition, one.term)) if lost else one
+    if not _lost(one.span, one.calls, other):
+        return one
+    return replace(one, given=tuple((kind, _other(condition, x), at) for kind, x, at in one.given))

@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cxx.integers import INT, promoted
+from lanescope.cxx.integers import INT, IntegerType, promoted
 from lanescope.reader.code import tree
 from lanescope.reader.code.templates import fits_pattern, same_type
-from lanescope.reader.code.values import Kind
+from lanescope.reader.code.values import Kind, Record
 
 EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # [over.ics.rank] 4.2: an enum's own type first
 UNKNOWN = -1  # a rank that is not known
 _FLOATING = ("float", "double")
+_ANYTHING = {"auto": EXACT, "...": ELLIPSIS}  # parameters that take an argument of any type
+# Ranks by whether two types are the same: where another type does not fit, and where the same one is ranked already.
+_IDENTICAL = {True: EXACT, False: None, None: UNKNOWN}
+_DIFFERENT = {False: None, None: UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,31 +74,47 @@ def rank_of(argument: Argument, kind: Kind | None) -> int | None:
     """How an argument converts to a parameter's type: EXACT, PROMOTED, CONVERTED, USER; UNKNOWN, or None."""
     if kind is None:
         return UNKNOWN
-    if kind.name in ("auto", "..."):
-        return EXACT if kind.name == "auto" else ELLIPSIS
-    given = argument.kind
-    if argument.loose and kind.reference and (kind.reference == "&&" or not kind.const):
-        return UNKNOWN if given is None or _reaches(given, kind) else None
-    if argument.const is None and argument.place and kind.reference == "&" and not kind.const:
-        return UNKNOWN if given is None or _reaches(given, kind) else None
-    if kind.reference == "&" and not kind.const and not (argument.place and argument.const is not True):
-        return None
-    if kind.reference == "&&" and (argument.place or (argument.const is True and not kind.const)):
-        return None
+    if kind.name in _ANYTHING:
+        return _ANYTHING[kind.name]
+    binds = _binds_reference(argument, kind)
+    if binds is not True:
+        return UNKNOWN if binds is None else None
     if argument.braced:
         return _braced_rank(argument.braced - 1, kind)
     if argument.null or (argument.zero and kind.pointers):
-        return (EXACT if argument.null else CONVERTED) if kind.pointers else None if argument.null else UNKNOWN
-    if given is None:
-        return UNKNOWN
+        return _null_rank(argument, kind)
+    return UNKNOWN if argument.kind is None else _rank_of_types(argument.kind, kind)
+
+
+def _rank_of_types(given: Kind, kind: Kind) -> int | None:
+    """How a value of one type converts to another."""
     if kind.pointers or kind.dims or given.pointers or given.dims:
         return _pointer_rank(given, kind)
     if given.record is not None or kind.record is not None:
         return _record_rank(given, kind)
     if kind.reference == "&" and not kind.const:
-        same = same_type(_plain(given), _plain(kind))
-        return EXACT if same else None if same is False else UNKNOWN
+        return _IDENTICAL[same_type(_plain(given), _plain(kind))]
     return _number_rank(given, kind)
+
+
+def _binds_reference(argument: Argument, kind: Kind) -> bool | None:
+    """Whether a parameter, where it is a reference, may bind an argument by its value category and const; None where
+    that is not known.
+    """
+    if not kind.reference or (kind.reference == "&" and kind.const):
+        return True
+    if argument.loose or (argument.const is None and argument.place and kind.reference == "&"):
+        return None if argument.kind is None or _reaches(argument.kind, kind) else False
+    if kind.reference == "&":
+        return argument.place and argument.const is not True
+    return not argument.place and (argument.const is not True or kind.const)
+
+
+def _null_rank(argument: Argument, kind: Kind) -> int | None:
+    """How nullptr, or the literal 0 where a pointer is needed, converts."""
+    if not kind.pointers:
+        return None
+    return EXACT if argument.null else CONVERTED
 
 
 def _reaches(given: Kind, kind: Kind) -> bool:
@@ -126,14 +146,7 @@ def _plain(kind: Kind) -> Kind:
 
 def _number_rank(given: Kind, kind: Kind) -> int | None:
     if given.whole is not None and kind.whole is not None:
-        if given.whole == kind.whole:
-            return EXACT
-        if getattr(kind.whole, "enumeration", "") or getattr(given.whole, "scoped", False):
-            return None
-        narrow = given.whole.underlying if given.whole.bits < INT.bits else None  # only a fixed one is
-        if narrow == kind.whole:
-            return UNDERLYING
-        return PROMOTED if promoted(given.whole) == kind.whole else CONVERTED
+        return _integer_rank(given.whole, kind.whole)
     floating = [k.name in _FLOATING for k in (given, kind)]
     if all(floating):
         return EXACT if given.name == kind.name else PROMOTED if kind.name == "double" else CONVERTED
@@ -143,56 +156,93 @@ def _number_rank(given: Kind, kind: Kind) -> int | None:
     return EXACT if same else UNKNOWN
 
 
+def _integer_rank(given: IntegerType, kind: IntegerType) -> int | None:
+    if given == kind:
+        return EXACT
+    if kind.enumeration or given.scoped:
+        return None
+    narrow = given.underlying if given.bits < INT.bits else None  # only a fixed one is
+    if narrow == kind:
+        return UNDERLYING
+    return PROMOTED if promoted(given) == kind else CONVERTED
+
+
 def _pointer_rank(given: Kind, kind: Kind) -> int | None:
-    steps = given.pointers + len(given.dims)
-    if not kind.pointers and not kind.dims and kind.record is not None and not kind.record.opaque:
-        return USER if kind.record.methods.get(kind.record.name) else None
     if not kind.pointers and not kind.dims:
-        return (
-            CONVERTED
-            if kind.whole is not None and kind.whole.name == "bool"
-            else (None if kind.whole is not None or kind.name in _FLOATING else UNKNOWN)
-        )
+        return _rank_of_pointer_as_value(kind)
+    steps = given.pointers + len(given.dims)
     if not steps:
-        record = given.record
-        converts = record is not None and (record.opaque or any(n.startswith("operator ") for n in record.methods))
-        return UNKNOWN if converts else None
+        return UNKNOWN if _may_convert(given.record) else None
     if steps != kind.pointers + len(kind.dims):
         return CONVERTED if kind.name == "void" and kind.pointers == 1 else None
     if given.const and not kind.const and kind.pointers == 1 == steps:
         return None
-    if kind.reference and kind.dims:  # T (&)[4]
-        sizes = [tuple(dim.known for dim in dims) for dims in (given.dims, kind.dims)]
-        if sizes[0] != sizes[1]:
-            return UNKNOWN if None in (*sizes[0], *sizes[1]) or (not given.dims and given.const) else None
-    one = Kind(given.name, given.whole, given.bits, given.record, arguments=given.arguments)
-    two = Kind(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
-    same = same_type(one, two)
+    if kind.reference and kind.dims and _sizes(given) != _sizes(kind):  # T (&)[4]
+        return UNKNOWN if _may_have_sizes(given, kind) else None
+    return _rank_of_pointed(given, kind)
+
+
+def _may_have_sizes(given: Kind, kind: Kind) -> bool:
+    """Whether sizes of arrays that differ may be the same, since one is not known."""
+    return None in (*_sizes(given), *_sizes(kind)) or (not given.dims and given.const)
+
+
+def _rank_of_pointed(given: Kind, kind: Kind) -> int | None:
+    """How a pointer converts to another of as many levels."""
+    same = same_type(_pointed(given), _pointed(kind))
     if same:
         return EXACT
     if kind.name == "void":
         return CONVERTED
     if given.record is not None and kind.record is not None:
         return CONVERTED if given.record.descends(kind.record) else None
-    return None if same is False else UNKNOWN
+    return _DIFFERENT[same]
+
+
+def _rank_of_pointer_as_value(kind: Kind) -> int | None:
+    """How a pointer converts to a type that is none."""
+    if kind.record is not None and not kind.record.opaque:
+        return USER if kind.record.methods.get(kind.record.name) else None
+    if kind.whole is not None:
+        return CONVERTED if kind.whole.name == "bool" else None
+    return None if kind.name in _FLOATING else UNKNOWN
+
+
+def _sizes(kind: Kind) -> tuple[int | None, ...]:
+    return tuple(dim.known for dim in kind.dims)
+
+
+def _pointed(kind: Kind) -> Kind:
+    """What a pointer points to."""
+    return Kind(kind.name, kind.whole, kind.bits, kind.record, arguments=kind.arguments)
+
+
+def _may_convert(record: Record | None) -> bool:
+    """Whether an object may be converted to a pointer."""
+    return record is not None and (record.opaque or _converts(record))
+
+
+def _converts(record: Record) -> bool:
+    """Whether a class has conversion functions, or may have."""
+    return any(name.startswith("operator ") for name in record.methods)
 
 
 def _record_rank(given: Kind, kind: Kind) -> int | None:
     mine, other = given.record, kind.record
-    if mine is not None and other is not None:
-        if mine is other:
-            return EXACT
-        if mine.descends(other):
-            return CONVERTED
-        converts = other.name in other.methods or any(name.startswith("operator ") for name in mine.methods)
-        return UNKNOWN if converts else None
-    if mine is not None:  # an object where a number is needed
-        converts = any(name.startswith("operator ") for name in mine.methods)
-        return (
-            (USER if kind.whole is not None else UNKNOWN) if converts else None if kind.whole is not None else UNKNOWN
-        )
-    assert other is not None
-    return USER if other.methods.get(other.name) else None if given.whole is not None else UNKNOWN
+    if mine is None:
+        assert other is not None
+        if other.methods.get(other.name):
+            return USER
+        return None if given.whole is not None else UNKNOWN
+    if other is None:  # an object where a number is needed
+        if kind.whole is None:
+            return UNKNOWN
+        return USER if _converts(mine) else None
+    if mine is other:
+        return EXACT
+    if mine.descends(other):
+        return CONVERTED
+    return UNKNOWN if other.name in other.methods or _converts(mine) else None
 
 
 def _better(
@@ -200,12 +250,8 @@ def _better(
 ) -> bool:
     """Whether one viable function is the better of two, for certain."""
     (left, mine), (right, other) = one, two
-    if UNKNOWN in (*mine, *other):
-        alike = all(a == b or UNKNOWN not in (a, b) for a, b in zip(mine, other, strict=True)) and _same_where_unknown(
-            left, right, mine, other
-        )
-        if not alike:
-            return False
+    if UNKNOWN in (*mine, *other) and not _same_where_unknown(left, right, mine, other):
+        return False
     if any(a > b for a, b in zip(mine, other, strict=True)):
         return False
     if any(a < b for a, b in zip(mine, other, strict=True)):
@@ -213,22 +259,29 @@ def _better(
     bound = [_binding(a, k, m) for a, k, m in zip(arguments, left.kinds, right.kinds, strict=False)]
     if -1 in bound:
         return False
-    if 1 in bound:
-        return True
-    if bool(left.function.templates) != bool(right.function.templates):
-        return not left.function.templates
-    if left.function.templates:
-        return _more_special(left.function, right.function)
-    return bool(left.function.constraint) and not right.function.constraint
+    return 1 in bound or _more_special_template(left.function, right.function)
+
+
+def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
+    """Whether a function is preferred to another of the same conversions: no template, or a more specialized one, or
+    one with a constraint.
+    """
+    if bool(one.templates) != bool(two.templates):
+        return not one.templates
+    if one.templates:
+        return _more_special(one, two)
+    return bool(one.constraint) and not two.constraint
 
 
 def _same_where_unknown(left: Candidate, right: Candidate, mine: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether both have the same parameter wherever it is not known how an argument converts to one of them."""
     for n, (a, b) in enumerate(zip(mine, other, strict=True)):
-        if UNKNOWN in (a, b):
-            one = left.kinds[n] if n < len(left.kinds) else None
-            two = right.kinds[n] if n < len(right.kinds) else None
-            if one is None or two is None or not same_type(one, two):
-                return False
+        if UNKNOWN not in (a, b):
+            continue
+        one = left.kinds[n] if n < len(left.kinds) else None
+        two = right.kinds[n] if n < len(right.kinds) else None
+        if a != b or one is None or two is None or not same_type(one, two):
+            return False
     return True
 
 
@@ -257,11 +310,18 @@ def _nearer(given: Kind | None, one: Kind, two: Kind) -> int:
     mine, other = one.record, two.record
     if given is None or given.record is None or mine is other or one.pointers != given.pointers:
         return 0
-    if mine is None or not given.record.descends(mine):
-        return -1 if other is not None and two.pointers and one.name == "void" and given.record.descends(other) else 0
+    if not _has_base(given.record, mine):
+        return -1 if two.pointers and one.name == "void" and _has_base(given.record, other) else 0
     if other is None:
         return 1 if one.pointers and two.name == "void" else 0
-    return 1 if mine.descends(other) else -1 if other.descends(mine) else 0
+    if _has_base(mine, other):
+        return 1
+    return -1 if _has_base(other, mine) else 0
+
+
+def _has_base(record: Record | None, base: Record | None) -> bool:
+    """Whether a class is another or derived from it."""
+    return record is not None and base is not None and record.descends(base)
 
 
 def _more_special(one: tree.Function, two: tree.Function) -> bool:

@@ -6,32 +6,29 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from lanescope.deadline import reading_at
-from lanescope.reader.code import attributes, conditions, predefined
+from lanescope.reader.code import attributes, predefined
 from lanescope.reader.code.brackets import bare
-from lanescope.reader.code.conditions import BadError, Node, Value
+from lanescope.reader.code.decisions import Conditions
 from lanescope.reader.code.directives import Directive, Text, read, unless
 from lanescope.reader.code.lexing import Token, tokens, wholes
-from lanescope.reader.code.macros import MOST_STEPS, Expander, Macro, Steps, TooLongError, define, spelled
-from lanescope.reader.code.predefined import Presumed
+from lanescope.reader.code.macro_uses import MacroUses
+from lanescope.reader.code.macros import MOST_STEPS, Macro, Steps, TooLongError, define, spelled
 from lanescope.reader.code.source import Prepared, Source, Unread
 from lanescope.reader.code.topmost import Lost, declared, is_function, pieces, without
 from lanescope.reader.code.word import Span
 
 MOST_TEXT = 1 << 17  # characters that expansion may add to a text
-MOST_SPAN = 20_000  # characters of one use of a macro
 MOST_TOLD = 8  # places of a text that are not read
 _LEFT = "what depends on it is left open."
 # a comment that begins or ends over a line that is continued
 _SPLIT = re.compile(r"([*/])((?:\\[ \t]*\n)+)([*/])")
 _WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
 _OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
-_BRACKET = re.compile(r"[()]")
-_STORES = frozenset("= += -= *= /= %= <<= >>= &= |= ^= ++ -- ; { } # asm new delete throw".split())
 _RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
@@ -111,31 +108,23 @@ class _Run:
         self.own = own
         self.text = own.text
         self.code = own.text.joined.text
-        self.decisions = decisions
-        self.chosen = chosen
-        self.macros: dict[str, Macro] = dict(own.given)
-        self.undefined = set(own.undefined)
+        self.known = Conditions(own.text, own.arch, own.steps, decisions, chosen)
+        self.known.macros.update(own.given)
+        self.known.undefined |= own.undefined
+        self.uses = MacroUses(self.text, self.known.macros)
         self.pushed: dict[str, list[tuple[Macro | None, bool]]] = {}
-        self.doubtful: set[str] = set()  # macros that a condition which is left out defines
-        self.expander = Expander(self.macros, own.steps)
         self.out: list[str] = []
         self.length = 0
         self.starts: list[int] = []
         self.places: list[tuple[int, int, bool]] = []
-        self.met: dict[str, None] = {}
         self.failed = False
-        self.presumed: dict[str, Presumed] = {}
         self.unread: list[Unread] = []
         self.lost: list[Lost] = []  # stretches of the output that are not what C++ makes of the text
         self.opened: list[_Open] = []
-        self.asked_frozen = False
-        self.named: frozenset[str] | None = None  # names in the macros' replacements
-        self.matters = True
-        self.at = 0  # of the directive that is read
         self.counted = 0  # uses of __COUNTER__, of macros that are not expanded
 
     def made(self) -> Prepared:
-        with reading_at(lambda: self.text.joined.original(self.at)):
+        with reading_at(lambda: self.text.joined.original(self.known.at)):
             return self._made()
 
     def _made(self) -> Prepared:
@@ -143,12 +132,14 @@ class _Run:
         directives = self.text.directives
         for n, one in enumerate(directives):
             if self.reads:
-                self._code(start, one.start, n)
+                self._code(start, one.start)
             start = one.past
-            self.at = one.start
-            self._directive(n, one)
+            self.known.at = one.start
+            handle = _HANDLERS.get(one.name)
+            if handle is not None:
+                handle(self, n, one)
         if self.reads:
-            self._code(start, len(self.code), len(directives))
+            self._code(start, len(self.code))
         for top in self.opened:  # a condition that is not closed
             if top.frozen >= 0:
                 self.lost.append(Lost(top.frozen, self.length, frozenset(_WORD.findall(self.code))))
@@ -158,7 +149,9 @@ class _Run:
             text, blanked = without(text, self.lost)
         source = Source(bare(text), tuple(self.starts), tuple(self.places))
         lost = tuple(source.original(start, end) for start, end in blanked)
-        return Prepared(source, tuple(self.met), self.failed, tuple(self.presumed.values()), tuple(self.unread), lost)
+        return Prepared(
+            source, tuple(self.known.met), self.failed, tuple(self.known.presumed.values()), tuple(self.unread), lost
+        )
 
     @property
     def reads(self) -> bool:
@@ -177,44 +170,18 @@ class _Run:
 
     # directives ------------------------------------------------------------------------------------------------------
 
-    def _directive(self, n: int, one: Directive) -> None:
-        match one.name:
-            case "if" | "ifdef" | "ifndef":
-                self._open(n, one)
-            case "else" | "elif" | "elifdef" | "elifndef" if self.opened:
-                self._turn(one)
-            case "endif" if self.opened:
-                self._close(one)
-            case "define" if self.reads and (found := define(one.rest)) is not None:
-                name, macro = found
-                self.macros[name] = macro
-                self.undefined.discard(name)
-                self.doubtful.discard(name)
-                if self._leaves_out:
-                    self.doubtful.add(name)
-            case "undef" if self.reads and one.rest:
-                self.macros.pop(one.rest[0].text, None)
-                self.undefined.add(one.rest[0].text)
-                self.doubtful.discard(one.rest[0].text)
-                if self._leaves_out:
-                    self.doubtful.add(one.rest[0].text)
-            case "pragma" if self.reads and len(one.rest) > 2 and one.rest[0].text in ("push_macro", "pop_macro"):
-                self._keep_macro(one.rest[2].text.strip('"'), one.rest[0].text == "push_macro")
-            case "error" if self.reads and (not self.opened or self.opened[-1].matters):
-                self.failed = True
-
     def _keep_macro(self, name: str, push: bool) -> None:
         """Keep a macro's definition, or bring the one back that was kept last."""
         if push:
-            self.pushed.setdefault(name, []).append((self.macros.get(name), name in self.undefined))
+            self.pushed.setdefault(name, []).append((self.known.macros.get(name), name in self.known.undefined))
         elif self.pushed.get(name):
             macro, undefined = self.pushed[name].pop()
-            self.macros.pop(name, None)
-            self.undefined.discard(name)
+            self.known.macros.pop(name, None)
+            self.known.undefined.discard(name)
             if macro is not None:
-                self.macros[name] = macro
+                self.known.macros[name] = macro
             elif undefined:
-                self.undefined.add(name)
+                self.known.undefined.add(name)
 
     @property
     def _leaves_out(self) -> bool:
@@ -224,11 +191,40 @@ class _Run:
         if not self.reads:
             self.opened.append(_Open(False, True, False))
             return
-        self.matters = self.text.matters(n) and not one.guard
-        truth = self._is_host_code(one) or self._truth(one.name, one.rest)
-        made = _Open(truth, truth, self.matters, at=n)
+        self.known.matters = self.text.matters(n) and not one.guard
+        truth = self._is_host_code(one) or self.known.truth(one.name, one.rest)
+        made = _Open(truth, truth, self.known.matters, at=n)
         self.opened.append(made)
         self._freeze(made, n)
+
+    def _define(self, n: int, one: Directive) -> None:
+        found = define(one.rest) if self.reads else None
+        if found is not None:
+            name, macro = found
+            self.known.macros[name] = macro
+            self.known.undefined.discard(name)
+            self._judge_definition(name)
+
+    def _undefine(self, n: int, one: Directive) -> None:
+        if self.reads and one.rest:
+            name = one.rest[0].text
+            self.known.macros.pop(name, None)
+            self.known.undefined.add(name)
+            self._judge_definition(name)
+
+    def _judge_definition(self, name: str) -> None:
+        """Whether what a name means now rests on a condition that is left out."""
+        self.known.doubtful.discard(name)
+        if self._leaves_out:
+            self.known.doubtful.add(name)
+
+    def _pragma(self, n: int, one: Directive) -> None:
+        if self.reads and len(one.rest) > 2 and one.rest[0].text in ("push_macro", "pop_macro"):
+            self._keep_macro(one.rest[2].text.strip('"'), one.rest[0].text == "push_macro")
+
+    def _error(self, n: int, one: Directive) -> None:
+        if self.reads and (not self.opened or self.opened[-1].matters):
+            self.failed = True
 
     def _is_host_code(self, one: Directive) -> bool:
         """Whether a condition holds functions of the host alone: nvcc compiles a file for it, too."""
@@ -239,32 +235,36 @@ class _Run:
 
     def _freeze(self, opened: _Open, n: int) -> None:
         """Leave a condition out that nobody decides: every branch's macros are doubtful."""
-        if not self.asked_frozen:
+        if not self.known.asked_frozen:
             return
-        self.asked_frozen = False
+        self.known.asked_frozen = False
         if opened.frozen < 0:
             opened.frozen = self.length
             first = self.text.directives[n]
             for one in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
                 if one.name in ("define", "undef") and one.rest:
-                    self.doubtful.add(one.rest[0].text)
+                    self.known.doubtful.add(one.rest[0].text)
 
-    def _turn(self, one: Directive) -> None:
+    def _turn(self, n: int, one: Directive) -> None:
+        if not self.opened:
+            return
         top = self.opened[-1]
         if top.taken:
             top.reads = False
             return
         top.reads = True  # so far: what is outside it is read
-        self.matters = top.matters
+        self.known.matters = top.matters
         if one.name == "else":
             truth = True
         else:
-            truth = self._truth("if" if one.name == "elif" else one.name.removeprefix("el"), one.rest)
+            truth = self.known.truth("if" if one.name == "elif" else one.name.removeprefix("el"), one.rest)
         top.reads = top.taken = truth
-        if self.asked_frozen:
+        if self.known.asked_frozen:
             self._freeze(top, top.at)
 
-    def _close(self, one: Directive) -> None:
+    def _close(self, n: int, one: Directive) -> None:
+        if not self.opened:
+            return
         top = self.opened.pop()
         if top.frozen >= 0:
             first = self.text.directives[top.at].start
@@ -285,122 +285,6 @@ class _Run:
                 out |= declared(code, piece)
         return frozenset(out)
 
-    # conditions ------------------------------------------------------------------------------------------------------
-
-    def _truth(self, name: str, rest: list[Token]) -> bool:
-        if name in ("ifdef", "ifndef"):
-            if not rest or rest[0].kind != "name":
-                return False
-            return self._is_defined(rest[0].text) == (name == "ifdef")
-        try:
-            node = conditions.parse(self._read(rest))
-            return conditions.holds(node, self._named, self._asked)
-        except (BadError, TooLongError):
-            asked = Node("asked", (), " ".join(token.text for token in rest) or "#if")
-            return self._decided(conditions.spelling(asked))
-
-    def _read(self, rest: list[Token]) -> list[Token]:
-        """A condition's tokens: what asks for a name is one token each, macros are expanded."""
-        self.own.steps.begin()
-        made = self._asking(rest)
-        made = self.expander.all_of(made)
-        return self._asking(made)
-
-    def _asking(self, given: list[Token]) -> list[Token]:
-        out: list[Token] = []
-        at = 0
-        while at < len(given):
-            token = given[at]
-            words = [one.text for one in given[at + 1 : at + 4]]
-            if token.text == "defined" and token.kind == "name" and words:
-                bracket = words[0] == "("
-                if bracket and (len(words) < 3 or words[2] != ")"):
-                    raise BadError
-                out.append(Token(f"defined({words[1] if bracket else words[0]})", "defined"))
-                at += 4 if bracket else 2
-            elif conditions.asks(token) and words[:1] == ["("]:
-                past = next((n for n in range(at, len(given)) if given[n].text == ")"), len(given) - 1)
-                out.append(Token("".join(one.text for one in given[at : past + 1]), "asked"))
-                at = past + 1
-            else:
-                out.append(token)
-                at += 1
-        return out
-
-    def _defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None where that is unknown."""
-        if name in self.doubtful:
-            self.asked_frozen = True
-            return name in self.macros
-        if name in self.macros:
-            return True
-        if name in self.undefined:
-            return False
-        if name in predefined.UNDEFINED:
-            self._presume(name, predefined.NOT_DEFINED, "this is code for nvcc")
-            return False
-        if name in predefined.DEFINED or name == predefined.ARCHITECTURE:
-            found = predefined.number_of(name, self.own.arch)
-            if found is not None:
-                self._presume(name, predefined.spelled(name, found[0]), found[1])
-            return True
-        if name in self.text.defined and (not predefined.is_reserved(name) or not self.matters):
-            if self.matters:
-                self._presume(name, predefined.NOT_DEFINED, "the text defines it itself")
-            return False
-        if predefined.is_feature(name):
-            self._presume(name, predefined.HAS, "the device that the text is for has it")
-            return True
-        if self.decisions.get(name):
-            return True
-        return None
-
-    def _is_defined(self, name: str) -> bool:
-        found = self._defined(name)
-        return self._decided(f"defined({name})") if found is None else found
-
-    def _named(self, name: str) -> Value | None:
-        """The value of a name that is no macro of the text, or of `defined(name)`."""
-        if name.startswith("defined("):
-            defined = self._defined(name[8:-1])
-            return None if defined is None else Value(int(defined))
-        if name in self.doubtful:
-            self.asked_frozen = True
-            return Value(0)
-        if name in self.macros:  # a function-like one without its brackets
-            return Value(0)
-        found = predefined.number_of(name, self.own.arch)
-        if found is not None and name not in self.undefined:
-            self._presume(name, predefined.spelled(name, found[0]), found[1])
-            return found[0]
-        if name == predefined.ARCHITECTURE or (predefined.is_feature(name) and name not in self.text.defined):
-            return None
-        if self._defined(name) is False or self.decisions.get(f"defined({name})") is False:
-            return Value(0)
-        return None
-
-    def _asked(self, node: Node) -> bool:
-        taken = predefined.by_feature(node, frozenset((predefined.ARCHITECTURE,)))
-        if taken is not None:
-            what = predefined.HAS if node.op == "name" else f"{node.op} {node.parts[1].text}"
-            for name in sorted(conditions.names(node)):
-                self._presume(name, what, "the device and the toolkit that the text is for have it")
-            return taken
-        return self._decided(conditions.spelling(node))
-
-    def _decided(self, key: str) -> bool:
-        if not self.matters:
-            return self.decisions.get(key, False)
-        if self.chosen is not None and key not in self.chosen:
-            self.asked_frozen = True
-            return False
-        self.met[key] = None
-        return self.decisions.get(key, False)
-
-    def _presume(self, name: str, value: str, why: str) -> None:
-        if self.matters:
-            self.presumed.setdefault(name, Presumed(name, value, why, self.text.joined.original(self.at)))
-
     # output ----------------------------------------------------------------------------------------------------------
 
     def _write(self, text: str, start: int, length: int, copied: bool) -> None:
@@ -415,10 +299,10 @@ class _Run:
         for first, past in self.text.joined.stretches(start, end):
             self._write(self.code[first:past], self.text.joined.original(first), past - first, True)
 
-    def _code(self, start: int, end: int, following: int) -> None:
-        """A stretch of code, its macros expanded; following: the number of the directive behind it."""
+    def _code(self, start: int, end: int) -> None:
+        """A stretch of code, its macros expanded."""
         words = set(_WORD.findall(self.code, start, end))
-        if words.isdisjoint(self.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.doubtful):
+        if words.isdisjoint(self.known.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.known.doubtful):
             self._copy(start, end)
             return
         covered = self.text.covered
@@ -432,72 +316,60 @@ class _Run:
                 at = covered[n][1]
                 continue
             name = found[0]
-            if name not in self.macros and name not in _BUILTIN and name not in self.doubtful:
+            if name not in self.known.macros and name not in _BUILTIN and name not in self.known.doubtful:
                 continue
-            past = self._use(name, found.start(), at=at, end=end, following=following, copied=copied)
+            past = self._use(name, found.start(), at=at, end=end, copied=copied)
             if past is not None:
                 copied = at = past
         self._copy(copied, end)
 
-    def _use(self, name: str, start: int, *, at: int, end: int, following: int, copied: int) -> int | None:
+    def _use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
         """Write what a use of a macro becomes, after the text in front of it; where the use ends, None for no use."""
-        self.expander.builtin = {"__LINE__": lambda: self._line_of(start), "__COUNTER__": self._counter}
+        self.known.expander.builtin = {"__LINE__": lambda: self._line_of(start), "__COUNTER__": self._counter}
         self.own.steps.begin()
-        macro = self.macros.get(name)
-        past = at
-        broken = name in self.doubtful
-        if not broken and macro is not None and macro.parameters is not None:
+        found = self._expanded(name, start, at, end)
+        if found is None:
+            return None
+        made, past = found
+        if made is not None and self.length + len(made) > len(self.code) + MOST_TEXT:
+            made = None
+        place = self._original(start, past)
+        self._copy(copied, start)
+        if made is None:
+            self._give_up(name, start, past, place)
+        else:
+            self._write(self._apart(made, start, past), place[0], place[1] - place[0], False)
+        return past
+
+    def _expanded(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
+        """(what a use of a macro becomes, where it ends); None for no use, None as text where that is not known."""
+        past, broken = at, name in self.known.doubtful
+        if not broken and self.uses.takes_arguments(name):
             opened = _OPEN.match(self.code, at, end)
             if opened is None:
                 return None
-            past, broken = self._closed(opened.end(), end)
-        made = None
+            past, broken = self.uses.find_close(opened.end(), end)
         while not broken:
             try:
-                found = self.expander.all_of(tokens(self.code[start:past]))
+                found = self.known.expander.all_of(tokens(self.code[start:past]))
                 last = found[-1] if found else None
-                again = last is not None and last.kind == "name" and not last.painted and self._takes(last.text)
-                opened = _OPEN.match(self.code, past, end) if again else None
+                again = last is not None and last.kind == "name" and not last.painted
+                goes_on = again and last is not None and self.uses.takes_arguments(last.text)
+                opened = _OPEN.match(self.code, past, end) if goes_on else None
                 if opened is None:
-                    made = spelled(found)
-                    break
-                past, broken = self._closed(opened.end(), end)
+                    return spelled(found), past
+                past, broken = self.uses.find_close(opened.end(), end)
             except TooLongError:
                 broken = True
-        if made is not None and self.length + len(made) > len(self.code) + MOST_TEXT:
-            made = None
-        first, last_place = self._original(start, past)
-        self._copy(copied, start)
-        if made is None:
-            self._give_up(name, start, past, (first, last_place))
-        else:
-            before = self.code[start - 1] if start else " "
-            after = self.code[past] if past < len(self.code) else " "
-            left = " " if _meets(before, made[:1]) else ""
-            right = " " if _meets(made[-1:], after) else ""
-            self._write(left + made + right, first, last_place - first, False)
-        return past
+        return None, past
 
-    def _takes(self, name: str) -> bool:
-        macro = self.macros.get(name)
-        return macro is not None and macro.parameters is not None
-
-    def _closed(self, at: int, end: int) -> tuple[int, bool]:
-        """(where the bracket ends that was opened before a place, whether it does not or its end is too far)."""
-        covered = self.text.covered
-        n = self.text.inside(at + 1)
-        depth, most = 1, min(end, at + MOST_SPAN)
-        while (found := _BRACKET.search(self.code, at, most)) is not None:
-            at = found.end()
-            while n < len(covered) and covered[n][1] <= found.start():
-                n += 1
-            if n < len(covered) and covered[n][0] <= found.start():
-                at = covered[n][1]
-                continue
-            depth += 1 if found[0] == "(" else -1
-            if not depth:
-                return at, False
-        return most, True
+    def _apart(self, made: str, start: int, past: int) -> str:
+        """What a use becomes, with blanks where it would make one token with what stands beside it."""
+        before = self.code[start - 1] if start else " "
+        after = self.code[past] if past < len(self.code) else " "
+        left = " " if _meets(before, made[:1]) else ""
+        right = " " if _meets(made[-1:], after) else ""
+        return left + made + right
 
     def _line_of(self, at: int) -> Token:
         return Token(str(self._line(at)), "number")
@@ -512,81 +384,28 @@ class _Run:
         declaration is left out.
         """
         line = self._line(start)
-        macro = self.macros.get(name)
-        operand = name not in self.doubtful and macro is not None and self._is_operand(name, macro, start, past)
+        operand = name not in self.known.doubtful and self.uses.is_operand(name, start, past)
         if len(self.unread) < MOST_TOLD:
             self.unread.append(Unread(f"Line {line}: the macro {name} takes too long to expand; {_LEFT}", place))
         if operand:
             self.counted += 1
             self._write(f" macro_of_line_{line}_{self.counted} ", place[0], place[1] - place[0], False)
         else:
-            names = self._reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_TOLD)
+            names = self.uses.reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_TOLD)
             self.lost.append(Lost(self.length, self.length + 1, names))
             self._write("\n" if "\n" in self.code[start:past] else " ", place[0], place[1] - place[0], False)
 
-    def _is_operand(self, name: str, macro: Macro, start: int, past: int) -> bool:
-        """Whether a macro's replacement stands in brackets of its own and cannot store anything."""
-        if not self._in_brackets(macro):
-            return False
-        seen: set[str] = set()
-        todo = [tokens(self.code[start:past])]
-        while todo:
-            given = todo.pop()
-            for n, token in enumerate(given):
-                after = given[n + 1].text if n + 1 < len(given) else ""
-                before = given[n - 1] if n else None
-                if token.text in _STORES or token.text == "##":
-                    return False
-                if token.text == "&" and (before is None or (before.kind == "op" and before.text not in ")]")):
-                    return False
-                if token.kind != "name":
-                    continue
-                if token.text in self.macros and token.text not in seen:
-                    seen.add(token.text)
-                    todo.append(list(self.macros[token.text].body))
-                elif token.text not in self.macros and after in ("(", "["):
-                    return False
-        return True
-
-    def _reachable(self, names: set[str], every: bool) -> frozenset[str]:
-        """Names, and those that stand in what macros of these names are replaced by; every: of any name, which is not
-        looked for anew.
-        """
-        if every and self.named is None:
-            own = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
-            self.named = frozenset(own)
-        if every and self.named is not None:
-            return self.named | names
-        todo, out = set(names), set(names)
-        while todo:
-            macro = self.macros.get(todo.pop())
-            more = {token.text for token in macro.body if token.kind == "name"} - out if macro else set()
-            out |= more
-            todo |= more
-        return frozenset(out)
-
-    def _in_brackets(self, macro: Macro) -> bool:
-        """Whether a replacement is one pair of brackets and what is in it, or a use of a macro whose is."""
-        for _ in range(len(self.macros) + 1):
-            body = macro.body
-            called = len(body) > 1 and body[0].kind == "name"
-            depth = 0
-            for n, token in enumerate(body[called:]):
-                depth += (token.text == "(") - (token.text == ")")
-                if not depth and n < len(body) - called - 1:
-                    return False
-            if not body or depth or body[-1].text != ")":
-                return False
-            if not called:
-                return True
-            following = self.macros.get(body[0].text)
-            if following is None or following.parameters is None:
-                return False
-            macro = following
-        return False
-
 
 _BUILTIN = frozenset(("__LINE__", "__COUNTER__"))
+_HANDLERS: dict[str, Callable[[_Run, int, Directive], None]] = {  # by the directive's name
+    **dict.fromkeys(("if", "ifdef", "ifndef"), _Run._open),
+    **dict.fromkeys(("else", "elif", "elifdef", "elifndef"), _Run._turn),
+    "endif": _Run._close,
+    "define": _Run._define,
+    "undef": _Run._undefine,
+    "pragma": _Run._pragma,
+    "error": _Run._error,
+}
 
 
 def _meets(left: str, right: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lanescope.cxx.integers import PYTHON
 from lanescope.reader.code import tree
-from lanescope.reader.code.cxx import parse_bounded
+from lanescope.reader.code.cxx_parsing import parse_bounded
 from lanescope.reader.code.nodes import MOST_DEPTH, Nodes, Readers, parser_installed
 from lanescope.reader.code.source import plain
 from lanescope.reader.code.word import Span
@@ -68,49 +68,44 @@ class Lowering(Nodes):
         return tree.Block(tuple(self.statements(node)) if node else (), scoped=False)
 
     def statement(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
-        kind = node.type
-        if kind == "comment" or self.depth > MOST_DEPTH:
+        read = _STATEMENTS.get(node.type)
+        if read is None or self.depth > MOST_DEPTH:
             return
         self.depth += 1
         try:
-            if kind == "expression_statement":
-                for child in node.named_children:
-                    yield from self._simple(child)
-            elif kind in ("module", "block", "ERROR", "with_statement", "try_statement"):
-                yield from self.statements(node.child_by_field_name("body") or node)
-            elif kind == "decorated_definition":
-                inner = node.child_by_field_name("definition")
-                if inner:
-                    yield from self.statement(inner)
-            elif kind == "function_definition":
-                yield self._function(node)
-            elif kind == "class_definition":
-                yield self._class(node)
-            elif kind == "if_statement":
-                yield self._if(node)
-            elif kind == "for_statement":
-                target = node.child_by_field_name("left")
-                names = (
-                    tuple(self.text(c) for c in target.named_children)
-                    if target and target.named_children
-                    else (self.text(target),)
-                )
-                yield tree.Each(
-                    names,
-                    self._field(node, "right"),
-                    self.block(node.child_by_field_name("body")),
-                    span=self.span(node),
-                )
-            elif kind == "while_statement":
-                body = self.block(node.child_by_field_name("body"))
-                yield tree.Loop(None, self._field(node, "condition"), None, body, span=self.span(node))
-            elif kind == "return_statement":
-                inner_value = node.named_children
-                yield tree.Return(self.expression(inner_value[0]) if inner_value else None, span=self.span(node))
-            elif kind in ("break_statement", "continue_statement"):
-                yield tree.Jump(kind.partition("_")[0], span=self.span(node))
+            yield from read(self, node)
         finally:
             self.depth -= 1
+
+    def _lines(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        for child in node.named_children:
+            yield from self._simple(child)
+
+    def _body(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        yield from self.statements(node.child_by_field_name("body") or node)
+
+    def _decorated(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        inner = node.child_by_field_name("definition")
+        if inner:
+            yield from self.statement(inner)
+
+    def _for(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        target = node.child_by_field_name("left")
+        several = target.named_children if target else ()
+        names = tuple(self.text(c) for c in several) if several else (self.text(target),)
+        body = self.block(node.child_by_field_name("body"))
+        yield tree.Each(names, self._field(node, "right"), body, span=self.span(node))
+
+    def _while(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        body = self.block(node.child_by_field_name("body"))
+        yield tree.Loop(None, self._field(node, "condition"), None, body, span=self.span(node))
+
+    def _return(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        inner = node.named_children
+        yield tree.Return(self.expression(inner[0]) if inner else None, span=self.span(node))
+
+    def _jump(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        yield tree.Jump(node.type.partition("_")[0], span=self.span(node))
 
     def _simple(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         if node.type == "assignment":
@@ -144,29 +139,24 @@ class Lowering(Nodes):
         else:
             yield tree.Do(self.expression(node), span=self.span(node))
 
-    def _if(self, node: tree_sitter.Node) -> tree.Statement:
+    def _if(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         chain: tree.Statement | None = None
         for child in reversed(node.named_children):
             if child.type == "else_clause":
                 chain = self.block(child.child_by_field_name("body"))
             elif child.type == "elif_clause":
-                chain = tree.If(
-                    self._field(child, "condition"),
-                    self.block(child.child_by_field_name("consequence")),
-                    chain,
-                    span=self.span(child),
-                )
-        return tree.If(
-            self._field(node, "condition"),
-            self.block(node.child_by_field_name("consequence")),
-            chain,
-            span=self.span(node),
-        )
+                chain = self._branch(child, chain)
+        yield self._branch(node, chain)
 
-    def _function(self, node: tree_sitter.Node) -> tree.Function:
+    def _branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> tree.If:
+        """An `if` or `elif`, with what follows where it does not hold."""
+        yes = self.block(node.child_by_field_name("consequence"))
+        return tree.If(self._field(node, "condition"), yes, other, span=self.span(node))
+
+    def _function(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         name = self.text(node.child_by_field_name("name"))
         listed = node.child_by_field_name("parameters")
-        return tree.Function(
+        yield tree.Function(
             name,
             self._parameters(listed),
             self.block(node.child_by_field_name("body")),
@@ -194,7 +184,7 @@ class Lowering(Nodes):
                 )
         return tuple(out)
 
-    def _class(self, node: tree_sitter.Node) -> tree.Statement:
+    def _class(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         name = self.text(node.child_by_field_name("name"))
         body = node.child_by_field_name("body")
         bases = self.text(node.child_by_field_name("superclasses"))
@@ -211,8 +201,9 @@ class Lowering(Nodes):
                 fields.append(one)
         if "Enum" in bases or "Flag" in bases:
             listed = [(f.name, f.value, f.span) for f in fields if isinstance(f, tree.Declare)]
-            return tree.Enum(name, tuple(listed), span=self.span(node))
-        return tree.Struct(name, tuple(fields), bases=tuple(re.findall(r"\w+", bases)), span=self.span(node))
+            yield tree.Enum(name, tuple(listed), span=self.span(node))
+            return
+        yield tree.Struct(name, tuple(fields), bases=tuple(re.findall(r"\w+", bases)), span=self.span(node))
 
     # expressions -----------------------------------------------------------------------------------------------------
 
@@ -304,6 +295,18 @@ class Lowering(Nodes):
         return tree.Assign(self._field(node, name), "", self._field(node, value), span=self.span(node))
 
 
+_STATEMENTS: dict[str, Callable[[Lowering, tree_sitter.Node], Iterator[tree.Statement]]] = {
+    "expression_statement": Lowering._lines,
+    **dict.fromkeys("module block ERROR with_statement try_statement".split(), Lowering._body),
+    "decorated_definition": Lowering._decorated,
+    "function_definition": Lowering._function,
+    "class_definition": Lowering._class,
+    "if_statement": Lowering._if,
+    "for_statement": Lowering._for,
+    "while_statement": Lowering._while,
+    "return_statement": Lowering._return,
+    **dict.fromkeys("break_statement continue_statement".split(), Lowering._jump),
+}
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "is", "is not")
 _EXPRESSIONS: dict[str, Callable[[Lowering, tree_sitter.Node], tree.Expression]] = {
     "integer": Lowering._integer,

@@ -1,23 +1,23 @@
-"""How gcc lays a struct or union of integers out on 64-bit Linux (System V ABI, bit fields from the lowest bit on)."""
+"""What a struct or union of the text has: members, functions, bases, and where gcc places the members."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanescope.cxx.sizes import size_of
 from lanescope.reader.code import tree
 from lanescope.reader.code.lifetimes import takes_own
 from lanescope.reader.code.lookup import namespace_of
+from lanescope.reader.code.struct_layout import BitMember, MeasuredMember, Measures, measure_members, place_members
 from lanescope.reader.code.templates import mentions, signature
 from lanescope.reader.code.values import Closure, Enumeration, Field, Kind, Record, Scope, number
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_BITS = 1 << 12
 MOST_MEMBERS = 128
 _ALIGNED = re.compile(r"(?:alignas|__align__|aligned)\s*\(+\s*([^()]*)\)|(\bpack(?:ed)?\b)")
 
@@ -34,38 +34,12 @@ def layout_of(machine: Evaluator, record: Record) -> Record:
     for base in decl.bases:
         _inherit(machine, record, base)
     functions: dict[str, list[tree.Function]] = {}
-    own: set[str] = set()
     for member in decl.members[:MOST_MEMBERS]:
         if isinstance(member, tree.Function):
-            named = functions.setdefault(member.name, [])
-            if member.python:  # Python's last definition counts
-                named.clear()
-            if not member.deleted:
-                named.append(member)
-            record.polymorphic = record.polymorphic or member.virtual
-        elif isinstance(member, tree.Declare) and member.static and member.name:
-            inner.names[member.name] = machine.later(member, inner)
-        elif isinstance(member, tree.Declare):
-            for each in _named(member):
-                if each.name in record.members:
-                    record.hidden.add(each.name)
-                record.members[each.name] = each
-                record.dependent.discard(each.name)
-                record.homes[each.name] = inner
-                own.add(each.name)
-        elif isinstance(member, tree.Using):
-            _use(machine, record, member)
-        elif isinstance(member, tree.Friend):
-            continue
+            _collect_function(record, functions, member)
         else:
-            machine.define_later(member, inner)
-    for name, given in functions.items():
-        made = Closure(merged_declarations(given), inner)
-        used = record.methods.get(name)
-        known = used is not None and id(used) in {id(c) for c in _used(record)}
-        record.methods[name] = made.joined(used) if known and used is not None else made
-        if record.python or name != record.name:
-            inner.names[name] = record.methods[name]
+            _add_member(machine, record, member)
+    _add_methods(record, functions)
     _judge(machine, record)
     placed = None if decl.bases and any(base.members for base in record.bases) else _placed(machine, record)
     if placed is not None and not record.polymorphic:
@@ -75,6 +49,53 @@ def layout_of(machine: Evaluator, record: Record) -> Record:
     return record
 
 
+def _collect_function(record: Record, functions: dict[str, list[tree.Function]], member: tree.Function) -> None:
+    """Add a member function to those of its name. Of Python's, the last definition counts."""
+    named = functions.setdefault(member.name, [])
+    if member.python:
+        named.clear()
+    if not member.deleted:
+        named.append(member)
+    record.polymorphic = record.polymorphic or member.virtual
+
+
+def _add_member(machine: Evaluator, record: Record, member: tree.Statement) -> None:
+    """Add a member that is no function."""
+    match member:
+        case tree.Declare(static=True) if member.name:
+            record.scope.names[member.name] = machine.later(member, record.scope)
+        case tree.Declare():
+            _add_data(record, member)
+        case tree.Using():
+            _use(machine, record, member)
+        case tree.Friend():
+            pass
+        case _:
+            machine.define_later(member, record.scope)
+
+
+def _add_data(record: Record, member: tree.Declare) -> None:
+    """Add a data member, or those of an anonymous struct."""
+    for each in _named(member):
+        if each.name in record.members:
+            record.hidden.add(each.name)
+        record.members[each.name] = each
+        record.dependent.discard(each.name)
+        record.homes[each.name] = record.scope
+
+
+def _add_methods(record: Record, functions: dict[str, list[tree.Function]]) -> None:
+    """Add a class's own functions, with those that its using declarations bring in."""
+    inner = record.scope
+    for name, given in functions.items():
+        made = Closure(merged_declarations(given), inner)
+        used = record.methods.get(name)
+        known = used is not None and id(used) in {id(c) for c in _used(record)}
+        record.methods[name] = made.joined(used) if known and used is not None else made
+        if record.python or name != record.name:
+            inner.names[name] = record.methods[name]
+
+
 def _judge(machine: Evaluator, record: Record) -> None:
     """Say whether objects of a class are begun, copied, assigned or destroyed by functions of the text."""
     name = record.name
@@ -82,22 +103,31 @@ def _judge(machine: Evaluator, record: Record) -> None:
     ends = record.methods.get(f"~{name}")
     assigns = record.methods.get("operator=")
     record.begins = bool(ctors) or any(d.value is not None for d in record.members.values())
-    record.copies = any(takes_own(f, name) and not f.defaulted for f in ctors)
-    record.assigns = assigns is not None and any(takes_own(f, name) and not f.defaulted for f in assigns.functions)
+    record.copies = _takes_own_by_code(ctors, name)
+    record.assigns = assigns is not None and _takes_own_by_code(assigns.functions, name)
     record.ends = ends is not None and any(_does_something(machine, f) for f in ends.functions)
-    parts = list(record.bases)
-    for declared in record.members.values() if not record.python else ():
-        if declared.type is None or declared.type.pointers or declared.type.reference or declared.type.body:
-            continue
-        home = record.homes.get(declared.name, record.scope)
-        inner = machine.kind(declared.type, home).record if home.owner is record else None
-        parts += [inner] if inner is not None and inner is not record else []
-    for one in parts:
+    for one in [*record.bases, *_classes_of_members(machine, record)]:
         record.begins |= one.begins
         record.copies |= one.copies
         record.assigns |= one.assigns
         record.ends |= one.ends
     record.opaque = record.opaque or any(base.opaque for base in record.bases)
+
+
+def _takes_own_by_code(functions: Iterable[tree.Function], name: str) -> bool:
+    """Whether one of some functions takes an object of a class and is not defaulted."""
+    return any(takes_own(f, name) and not f.defaulted for f in functions)
+
+
+def _classes_of_members(machine: Evaluator, record: Record) -> Iterator[Record]:
+    """Yield the classes of a class's own data members."""
+    for declared in record.members.values() if not record.python else ():
+        if declared.type is None or declared.type.pointers or declared.type.reference or declared.type.body:
+            continue
+        home = record.homes.get(declared.name, record.scope)
+        inner = machine.kind(declared.type, home).record if home.owner is record else None
+        if inner is not None and inner is not record:
+            yield inner
 
 
 def _does_something(machine: Evaluator, function: tree.Function) -> bool:
@@ -134,29 +164,32 @@ def _inherit(machine: Evaluator, record: Record, base: tree.Type) -> None:
     """
     found = machine.kind(base, record.scope)
     other = found.record
+    parameters = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
     if other is None and found.arguments and found.name.rpartition("::")[2] in ("integral_constant", "constant"):
         record.library = (*record.library, found)
-        return
-    if other is None or other is record:
+    elif other is None or other is record:
         record.polymorphic = True  # what it inherits is not in the text
-        names = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
-        record.opaque = not mentions(base, names)
+        record.opaque = not mentions(base, parameters)
         record.of_std = record.of_std or base.path[:1] == (("std", None),)
         record.members.setdefault("(base)", tree.Declare(None, "(base)"))
-        return
-    record.bases = (*record.bases, other)
-    record.polymorphic = record.polymorphic or other.polymorphic
-    record.hidden |= other.hidden | (record.members.keys() & other.members.keys())
-    record.members.update(other.members)
-    record.homes.update(other.homes)
-    for name, closure in other.methods.items():
-        if name not in (other.name, "operator=") and not name.startswith("~"):
-            record.methods[name] = closure
-    names = frozenset(p.name for p in (record.decl.templates if record.decl else ()))
-    if mentions(base, names):
-        record.dependent |= other.members.keys()
     else:
-        for name, value in other.scope.names.items():
+        _inherit_members(record, other, mentions(base, parameters))
+
+
+def _inherit_members(record: Record, base: Record, dependent: bool) -> None:
+    """Take over a base's members and functions. dependent: whether it depends on a template's parameters."""
+    record.bases = (*record.bases, base)
+    record.polymorphic = record.polymorphic or base.polymorphic
+    record.hidden |= base.hidden | (record.members.keys() & base.members.keys())
+    record.members.update(base.members)
+    record.homes.update(base.homes)
+    for name, closure in base.methods.items():
+        if name not in (base.name, "operator=") and not name.startswith("~"):
+            record.methods[name] = closure
+    if dependent:
+        record.dependent |= base.members.keys()
+    else:
+        for name, value in base.scope.names.items():
             record.scope.names.setdefault(name, value)
 
 
@@ -218,7 +251,7 @@ def _alignment(machine: Evaluator, record: Record) -> int | None:
 
 
 def _placed(machine: Evaluator, record: Record) -> tuple[dict[str, Field], int, int] | None:
-    """(fields by name, bits, alignment); None where a member is not an integer."""
+    """Return (fields by name, bits, alignment in bits); None where a member is not an integer."""
     assert record.decl is not None
     if len(record.decl.members) > MOST_MEMBERS:
         return None
@@ -226,99 +259,79 @@ def _placed(machine: Evaluator, record: Record) -> tuple[dict[str, Field], int, 
     asked = _alignment(machine, record) if own_text else 0
     if asked is None:
         return None
-    fields: dict[str, Field] = {}
-    end, align, longest = 0, max(8, asked), 0
-    for member in record.decl.members:
-        if not isinstance(member, tree.Declare) or member.static:
-            continue
-        body = member.type.body if member.type else None
-        if isinstance(body, tree.Struct):
-            inner: Record | None = layout_of(machine, Record(body.name, body, record.scope))
-            kind = Kind(body.name, record=inner)
-        else:
-            kind = machine.kind(member.type, record.scope) if member.type else Kind("")
-            inner = kind.record
-        if kind.pointers or kind.reference or (kind.whole is None and (inner is None or inner.fields is None)):
-            return None
-        if inner is not None and member.name and (inner.begins or inner.copies or inner.assigns or inner.ends):
-            return None
-        storage = getattr(kind.whole, "storage", 0) * 8 if kind.whole else 0
-        one, own = (
-            (storage or kind.whole.bits, storage or kind.whole.bits)
-            if kind.whole
-            else (inner.bits, inner.align)
-            if inner
-            else (0, 8)
-        )
-        count = 0
-        for dim in kind.dims:
-            sized = number(dim)
-            if sized is None or sized.known is None or not 0 < sized.known <= 64:
-                return None
-            count = max(count, 1) * sized.known
-        if len(kind.dims) > 1:
-            return None
-        if member.bits is not None:
-            given = number(machine.value(member.bits, record.scope))
-            if given is None or given.known is None or given.known < 0 or kind.whole is None:
-                return None
-            width = given.known
-            start = 0 if record.decl.union else end
-            if width > one or (kind.whole.name == "bool" and width > 1):
-                return None
-            if not width or start // one != (start + width - 1) // one:
-                start = -(-start // one) * one
-        else:
-            width = one * max(count, 1)
-            start = 0 if record.decl.union else -(-end // own) * own
-        align = max(align, own if member.name or member.bits is None else 8)
-        end = start + width
-        longest = max(longest, end)
-        if end > MOST_BITS:
-            return None
-        if member.name:
-            fields[member.name] = Field(start, width, kind.whole, inner, count)
-        elif inner is not None and inner.fields:
-            for name, own_field in inner.fields.items():
-                fields[name] = replace(own_field, low=start + own_field.low)
-    total = longest if record.decl.union else end
-    return (fields, -(-total // align) * align, align) if fields else None
+    members = (_bit_member(machine, record, one) for one in _data_members(record.decl))
+    return place_members(members, record.decl.union, max(8, asked))
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """The size and alignment of a struct in bytes, None where not known, and where its members begin."""
+def _data_members(decl: tree.Struct) -> Iterator[tree.Declare]:
+    """Yield the declarations of data that each object has."""
+    return (one for one in decl.members if isinstance(one, tree.Declare) and not one.static)
 
-    size: int | None = None
-    align: int | None = None
-    offsets: Mapping[str, int] = field(default_factory=dict)
+
+def _kind_of_member(machine: Evaluator, record: Record, member: tree.Declare) -> Kind | None:
+    """Return the type of a member, an unnamed one of a struct's body among them; None where it has none."""
+    if member.type is None:
+        return None
+    if isinstance(member.type.body, tree.Struct):
+        body = member.type.body
+        return Kind(body.name, record=layout_of(machine, Record(body.name, body, record.scope)))
+    return machine.kind(member.type, record.scope)
+
+
+def _bit_member(machine: Evaluator, record: Record, member: tree.Declare) -> BitMember | None:
+    """Return a member that is kept as bits; None for another."""
+    kind = _kind_of_member(machine, record, member)
+    if kind is None or kind.pointers or kind.reference:
+        return None
+    unit = _bits_of(kind)
+    if unit is None or (member.name and kind.record is not None and _is_begun_by_code(kind.record)):
+        return None
+    count = _count_items(kind)
+    if count is None:
+        return None
+    made = BitMember(member.name, kind.whole, kind.record, *unit, count)
+    if member.bits is None:
+        return made
+    width = number(machine.value(member.bits, record.scope))
+    if width is None or width.known is None or width.known < 0 or kind.whole is None:
+        return None
+    return replace(made, field_width=width.known)
+
+
+def _bits_of(kind: Kind) -> tuple[int, int] | None:
+    """Return (bits, alignment in bits) of an integer or a struct of integers; None for another type."""
+    if kind.whole is not None:
+        bits = kind.whole.storage * 8 or kind.whole.bits
+        return bits, bits
+    if kind.record is not None and kind.record.fields is not None:
+        return kind.record.bits, kind.record.align
+    return None
+
+
+def _is_begun_by_code(record: Record) -> bool:
+    """Whether functions of the text begin, copy, assign or destroy objects of a class."""
+    return record.begins or record.copies or record.assigns or record.ends
+
+
+def _count_items(kind: Kind) -> int | None:
+    """Return how many items an array of one dimension has, 0 of no array; None where that is not known."""
+    if len(kind.dims) > 1:
+        return None
+    if not kind.dims:
+        return 0
+    count = number(kind.dims[0])
+    return count.known if count is not None and count.known is not None and 0 < count.known <= 64 else None
 
 
 def measured(machine: Evaluator, record: Record, deep: int = 0) -> Measures:
     """Return how gcc lays a struct of members of known sizes out; none of bit fields, virtual functions or bases."""
     decl = record.decl
     asked = _alignment(machine, record) if decl is not None and record.scope.parent is not machine.prelude else 0
-    if decl is None or record.polymorphic or record.bases or record.library or asked is None or deep > 8:
+    derived = record.polymorphic or record.bases or record.library
+    if decl is None or derived or asked is None or deep > 8 or _inner_alignment(machine, record):
         return Measures()
-    if _inner_alignment(machine, record):
-        return Measures()
-    end, align, longest = 0, max(1, asked // 8), 0
-    offsets: dict[str, int] = {}
-    for member in decl.members:
-        if not isinstance(member, tree.Declare) or member.static:
-            continue
-        one = _measured_member(machine, record, member, deep)
-        if one is None or member.bits is not None:
-            return Measures()
-        size, own, inside = one
-        start = 0 if decl.union else -(-end // own) * own
-        if member.name:
-            offsets[member.name] = start
-        offsets.update({name: start + at for name, at in inside.items()})
-        end, align = start + size, max(align, own)
-        longest = max(longest, end)
-    total = longest if decl.union else end
-    return Measures(max(-(-total // align) * align, 1), align, offsets)
+    members = (_measured_member(machine, record, one, deep) for one in _data_members(decl))
+    return measure_members(members, decl.union, max(1, asked // 8))
 
 
 def _inner_alignment(machine: Evaluator, record: Record) -> bool:
@@ -329,35 +342,33 @@ def _inner_alignment(machine: Evaluator, record: Record) -> bool:
     return _ALIGNED.search(machine.text[slice(*record.decl.span)].partition("{")[2]) is not None
 
 
-def _measured_member(
-    machine: Evaluator, record: Record, member: tree.Declare, deep: int
-) -> tuple[int, int, Mapping[str, int]] | None:
-    """(bytes, alignment, the members of an unnamed struct by their offsets) of a member; None where not known."""
-    body = member.type.body if member.type else None
-    if isinstance(body, tree.Struct):
-        kind = Kind(body.name, record=layout_of(machine, Record(body.name, body, record.scope)))
-    elif member.type is None:
+def _measured_member(machine: Evaluator, record: Record, member: tree.Declare, deep: int) -> MeasuredMember | None:
+    """Return a member with its size; None where that is not known, and for a bit field."""
+    kind = _kind_of_member(machine, record, member)
+    if kind is None:
         return None
-    else:
-        kind = machine.kind(member.type, record.scope)
     inside: Mapping[str, int] = {}
-    if kind.reference or kind.pointers:
-        size: int | None = 8
-        own: int | None = 8
-    elif kind.record is not None:
+    if kind.record is not None and not kind.reference and not kind.pointers:
         made = measured(machine, kind.record, deep + 1)
-        size, own = made.size, made.align
+        size, align = made.size, made.align
         inside = made.offsets if not member.name else {}
     else:
-        known = (
-            size_of(kind.whole.name) if kind.whole is not None else size_of(kind.name) if not kind.arguments else None
-        )
-        size, own = (known.bytes, known.align) if known is not None else (None, None)
-        if kind.whole is not None:
-            size = own = kind.whole.size
+        size, align = _measure_simple(kind)
     for dim in kind.dims:
         size = size * dim.known if size is not None and dim.known else None
-    return (size, own, inside) if size is not None and own is not None else None
+    if size is None or align is None or member.bits is not None:
+        return None
+    return MeasuredMember(member.name, size, align, inside)
+
+
+def _measure_simple(kind: Kind) -> tuple[int | None, int | None]:
+    """Return (bytes, alignment) of a type that is no class, without its dimensions; None where not known."""
+    if kind.reference or kind.pointers:
+        return 8, 8
+    if kind.whole is not None:
+        return kind.whole.size, kind.whole.size
+    known = size_of(kind.name) if not kind.arguments else None
+    return (known.bytes, known.align) if known is not None else (None, None)
 
 
 __all__ = ["Enumeration", "Measures", "layout_of", "measured", "merged_declarations", "namespace_of"]

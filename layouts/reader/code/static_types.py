@@ -48,23 +48,30 @@ def type_of(machine: Any, one: tree.Expression, scope: Scope, deep: int = 0) -> 
             return None
         case tree.Binary(op=op, left=left, right=right):
             return _of_binary(op, of(left), of(right))
-        case tree.Unary(op="post", value=tree.Assign(target=target)):
+        case tree.Unary(op="post", value=tree.Assign(target=target)) | tree.Assign(target=target):
             return of(target)
+        case tree.Unary(op="!" | "not"):
+            return BOOL
         case tree.Unary(op=op, value=inner):
-            if op in ("!", "not"):
-                return BOOL
-            own = of(inner)
-            return None if own is None or op == "&" else UNKNOWN if op == "*" else promoted(own)
+            return _of_unary(op, of(inner))
         case tree.Choice(yes=yes, no=no):
             return _of_both(of(yes), of(no), c_integers.arms)
-        case tree.Assign(target=target):
-            return of(target)
         case tree.SizeOf():
             return ULONG
-        case tree.Cast(type=given):
+        case tree.Cast(type=given) | tree.Items(type=tree.Type() as given):
             return _of_kind(machine.kind(given, scope))
-        case tree.Items(type=tree.Type() as given):
-            return _of_kind(machine.kind(given, scope))
+    return _of_named(machine, one, scope)
+
+
+def _of_unary(op: str, inner: IntegerType | None) -> IntegerType | None:
+    if inner is None or op == "&":
+        return None
+    return UNKNOWN if op == "*" else promoted(inner)
+
+
+def _of_named(machine: Any, one: tree.Expression, scope: Scope) -> IntegerType | None:
+    """The type of what a name says: a call, a variable, a member."""
+    match one:
         case tree.Call(function=tree.Name() | tree.Type() as function):
             return _of_call(machine, function, scope)
         case tree.Name() | tree.Type():
@@ -169,43 +176,63 @@ def member_type(machine: Any, record: Record | None, name: str) -> Kind | None:
 
 
 def _of_path(machine: Any, one: tree.Name | tree.Type, scope: Scope) -> Kind | None:
-    if isinstance(one, tree.Type) and (one.pointers or one.dims or one.reference or one.body or one.const):
+    if not one.path or (isinstance(one, tree.Type) and _is_derived(one)):
         return None
-    if len(one.path) > 1:
-        owner = machine.resolve(one.path[:-1], scope, one.span[0])
-        owner = machine.applied(owner, []) if isinstance(owner, Template) else owner
-        if isinstance(owner, Kind) and owner.record is not None and one.path[-1][0] in owner.record.members:
-            return member_type(machine, owner.record, one.path[-1][0])
-    elif one.path:
-        name = one.path[0][0]
-        if name == "this":
-            record = _class_around(scope)
-            return Kind(record.name, record=record, bits=record.bits or None, pointers=1) if record else None
-        home = find_name(scope, name)[1]
-        record = _class_around(home) if "this" in home.names else None
-        if record is not None and name in record.members:
-            return member_type(machine, record, name)
-    found = machine.resolve(one.path, scope, one.span[0]) if one.path else None
-    kind = _type_of_place(machine, found) if isinstance(found, PLACES) else None
-    if kind is not None and kind.dims and len(one.path) == 1 and f"({name})" in home.consts:  # a parameter is a pointer
+    if len(one.path) == 1:
+        return _of_single_name(machine, one, scope)
+    owner = machine.resolve(one.path[:-1], scope, one.span[0])
+    owner = machine.applied(owner, []) if isinstance(owner, Template) else owner
+    if isinstance(owner, Kind) and owner.record is not None and one.path[-1][0] in owner.record.members:
+        return member_type(machine, owner.record, one.path[-1][0])
+    return _of_resolved(machine, one, scope)
+
+
+def _is_derived(one: tree.Type) -> bool:
+    """Whether a type is more than a name: a pointer, an array, a reference, const, or a body."""
+    return bool(one.pointers or one.dims or one.reference or one.body or one.const)
+
+
+def _of_single_name(machine: Any, one: tree.Name | tree.Type, scope: Scope) -> Kind | None:
+    name = one.path[0][0]
+    if name == "this":
+        record = _class_around(scope)
+        return Kind(record.name, record=record, bits=record.bits or None, pointers=1) if record else None
+    home = find_name(scope, name)[1]
+    record = _class_around(home) if "this" in home.names else None
+    if record is not None and name in record.members:
+        return member_type(machine, record, name)
+    kind = _of_resolved(machine, one, scope)
+    if kind is not None and kind.dims and f"({name})" in home.consts:  # a parameter is a pointer
         return replace(kind, dims=(), pointers=kind.pointers + 1) if len(kind.dims) == 1 else None
     return kind
 
 
+def _of_resolved(machine: Any, one: tree.Name | tree.Type, scope: Scope) -> Kind | None:
+    found = machine.resolve(one.path, scope, one.span[0])
+    return _type_of_place(machine, found) if isinstance(found, PLACES) else None
+
+
 def _type_of_place(machine: Any, found: Any) -> Kind | None:
-    if isinstance(found, Cell) and isinstance(found.value, PLACES):
-        return _type_of_place(machine, found.value)
-    if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
-        return replace(found.kind, reference="")
+    if isinstance(found, Cell):
+        return _type_of_cell(machine, found)
     if isinstance(found, Deref):
         return None if found.pointer.dims else found.pointer.element
     if isinstance(found, Part):
         kind: Kind | None = machine.declared_kind(found, None)
         return replace(kind, dims=(Int(found.field.count, ULONG),)) if kind and found.field.count else kind
-    value = found.value if isinstance(found, Cell) else None
+    return None
+
+
+def _type_of_cell(machine: Any, cell: Cell) -> Kind | None:
+    """The type of a variable: as it is declared, else that of its value."""
+    value = cell.value
+    if isinstance(value, PLACES):
+        return _type_of_place(machine, value)
+    if cell.kind is not None and cell.kind.name not in ("auto", ""):
+        return replace(cell.kind, reference="")
     if value is None or (isinstance(value, Pointer) and _leads_to_array(value)):
         return None
-    kind = machine.declared_kind(found, value)
+    kind: Kind | None = machine.declared_kind(cell, value)
     if kind is None or (isinstance(value, Address) and kind.dims):
         return None
     return replace(kind, reference="")

@@ -13,19 +13,14 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.values import Array, Cell, Kind, Pack, Pointer, Template, Term, number
 from lanescope.reader.code.word import Int
 
+_Segment = tuple[str, tuple[tree.Expression, ...] | None]  # a part of a::b<c>
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
 
 
 def same_type(one: Kind, two: Kind) -> bool | None:
-    """Whether two types are the same, const and reference included."""
-    if (one.pointers, one.reference, one.const, len(one.dims)) != (
-        two.pointers,
-        two.reference,
-        two.const,
-        len(two.dims),
-    ):
-        known = all(_is_known(kind) for kind in (one, two))
-        return False if known else None
+    """Return whether two types are the same, const and reference included; None where that is not known."""
+    if _declarators(one) != _declarators(two):
+        return False if _is_known(one) and _is_known(two) else None
     for mine, other in zip(one.dims, two.dims, strict=True):
         if mine.known is None or other.known is None:
             return None
@@ -38,6 +33,10 @@ def same_type(one: Kind, two: Kind) -> bool | None:
     if one.name.rpartition("::")[2] == two.name.rpartition("::")[2]:
         return _same_arguments(one.arguments, two.arguments)
     return False if _is_known(one) and _is_known(two) else None
+
+
+def _declarators(kind: Kind) -> tuple[int, str, bool, int]:
+    return kind.pointers, kind.reference, kind.const, len(kind.dims)
 
 
 def _same_arguments(one: Sequence[Any], two: Sequence[Any]) -> bool | None:
@@ -275,45 +274,58 @@ def fits_pattern(
     parameters: Sequence[tree.Parameter],
 ) -> bool:
     """Whether patterns with their own parameters, taken as types of their own, match other patterns."""
-    names = frozenset(p.name for p in parameters)
-    bound: dict[str, str] = {}
+    return _PatternFit(frozenset(p.name for p in parameters)).fit_all(given, patterns)
 
-    def fit(one: Any, pattern: Any) -> bool:
-        if isinstance(pattern, tree.Unary) and pattern.op == "...":
-            return True
-        if isinstance(one, tree.Unary) and one.op == "...":
-            return False
+
+@dataclass(frozen=True, slots=True)
+class _PatternFit:
+    """Patterns while they are matched with patterns. names: parameters; bound: the texts that they stand for."""
+
+    names: frozenset[str]
+    bound: dict[str, str] = field(default_factory=dict)
+
+    def fit_all(self, given: Sequence[Any], patterns: Sequence[Any]) -> bool:
+        if patterns and _is_pack(patterns[-1]):
+            return len(given) >= len(patterns) - 1 and all(map(self.fit, given, patterns[:-1]))
+        return len(given) == len(patterns) and all(map(self.fit, given, patterns))
+
+    def fit(self, one: Any, pattern: Any) -> bool:
+        if _is_pack(pattern) or _is_pack(one):
+            return _is_pack(pattern)
         name = _single(pattern) if isinstance(pattern, tree.Expression) else ""
-        if name in names:
-            text = _text(one)
-            return bound.setdefault(name, text) == text
+        if name in self.names:
+            return self._bind(name, _text(one))
         if isinstance(pattern, tree.Type | tree.Name) and isinstance(one, tree.Type | tree.Name):
-            mine = _shape(one)
-            other = _shape(pattern)
-            if other[0] > mine[0] or (other[1] and mine[1] != other[1]) or (other[2] and not mine[2]):
-                return False
-            rest = (mine[0] - other[0], mine[1] if not other[1] else "", mine[2] and not other[2])
-            if len(pattern.path) == 1 and pattern.path[0][1] is None and pattern.path[0][0] in names:
-                text = f"{rest} {_path_text(one.path)}"
-                return bound.setdefault(pattern.path[0][0], text) == text
-            if rest != (0, "", False) or len(one.path) != len(pattern.path):
-                return False
-            for (left, left_given), (right, right_given) in zip(one.path, pattern.path, strict=True):
-                if left != right and right not in names:
-                    return False
-                if (left_given is None) != (right_given is None):
-                    return False
-                if not all_fit(left_given or (), right_given or ()):
-                    return False
-            return True
+            return self._fit_type(one, pattern)
         return _text(one) == _text(pattern)
 
-    def all_fit(left: Sequence[Any], right: Sequence[Any]) -> bool:
-        if right and isinstance(right[-1], tree.Unary) and right[-1].op == "...":
-            return len(left) >= len(right) - 1 and all(map(fit, left, right[:-1]))
-        return len(left) == len(right) and all(map(fit, left, right))
+    def _bind(self, name: str, text: str) -> bool:
+        return self.bound.setdefault(name, text) == text
 
-    return all_fit(given, patterns)
+    def _fit_type(self, one: tree.Type | tree.Name, pattern: tree.Type | tree.Name) -> bool:
+        """Match pointers, reference and const, then the parameter or the path that they stand at."""
+        pointers, reference, const = _shape(one)
+        least, needed, constant = _shape(pattern)
+        if least > pointers or (needed and reference != needed) or (constant and not const):
+            return False
+        rest = (pointers - least, reference if not needed else "", const and not constant)
+        if len(pattern.path) == 1 and pattern.path[0][1] is None and pattern.path[0][0] in self.names:
+            return self._bind(pattern.path[0][0], f"{rest} {_path_text(one.path)}")
+        if rest != (0, "", False) or len(one.path) != len(pattern.path):
+            return False
+        return all(map(self._fit_segment, one.path, pattern.path))
+
+    def _fit_segment(self, one: _Segment, pattern: _Segment) -> bool:
+        (left, left_given), (right, right_given) = one, pattern
+        if left != right and right not in self.names:
+            return False
+        if (left_given is None) != (right_given is None):
+            return False
+        return self.fit_all(left_given or (), right_given or ())
+
+
+def _is_pack(one: Any) -> bool:
+    return isinstance(one, tree.Unary) and one.op == "..."
 
 
 def _shape(one: tree.Type | tree.Name) -> tuple[int, str, bool]:

@@ -7,7 +7,7 @@ default (triton, include/triton/Dialect/TritonGPU/IR/TritonGPUAttrDefs.td).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -190,45 +190,75 @@ def _encoded(term: Term, given: list[Any]) -> TensorMap:
     return made.finish(problems)
 
 
+_FROM_TENSOR = ("base", "block_shape", "layout")
+_FROM_POINTER = ("base", "shape", "strides", "block_shape", "layout")
+
+
 def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
     """Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
     sheet = Sheet()
-    order = (
-        ("base", "block_shape", "layout")
-        if term.head == "from_tensor"
-        else ("base", "shape", "strides", "block_shape", "layout")
-    )
-    values = dict(zip(order, given, strict=False))
-    values.update({k: v for k, v in named.items() if k in order or k in ("tensor", "block_shape")})
+    values = _triton_arguments(term.head, given, named)
     if "block_shape" not in values:
         return None
     block = sheet.numbers(values["block_shape"], "box", None, True)
     dims = sheet.numbers(values["shape"], "dims", None, True) if "shape" in values else ()
-    kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
-    bits, name = _bits_of(kind) if kind is not None else (None, None)
-    if bits is None:
-        bits, name = _tensor_bits(values.get("base", values.get("tensor")))
-    strides_elements = sheet.numbers(values["strides"], "strides", None, True) if "strides" in values else ()
-    strides = tuple(s * bits // 8 if s is not None and bits else None for s in strides_elements[1:])
+    tensor = values.get("base", values.get("tensor"))
+    bits, name = _triton_element(named, tensor)
+    steps = sheet.numbers(values["strides"], "strides", None, True) if "strides" in values else ()
+    strides = _in_bytes(steps[1:], bits)
     problems = []
-    if strides_elements and strides_elements[0] not in (1, None):
+    if steps and steps[0] not in (1, None):
         problems.append(Pitfall("tma_inner_stride", "The innermost stride must be 1.", term.span))
     swizzle, bits = _shared_layout(values.get("layout"), bits)
-    inner = block[0] if block else None
     if bits is None:
         sheet.symbols["element_bits"] = "the type of " + str(values.get("base", values.get("tensor", "the tensor")))
-    rows = 1
-    for size in block[1:]:
-        rows = rows * size if size is not None and rows is not None else None  # type: ignore[assignment]
-    if swizzle is None and bits and inner is not None:
-        swizzle = default_swizzle(inner * bits // 8, 8 if rows is None else rows)
+    inner = block[0] if block else None
+    width = inner * bits // 8 if bits and inner is not None else None
+    if swizzle is None and width is not None:
+        swizzle = default_swizzle(width, _rows(block))
     made = Parts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
-    if bits and inner is not None and swizzle not in (None, "none") and inner * bits // 8 > WIDTHS[swizzle]:
+    return _finish_triton(made, width, problems)
+
+
+def _finish_triton(made: Parts, width: int | None, problems: list[Pitfall]) -> TensorMap:
+    """A map whose tile is cut into boxes of the swizzle's width. width: bytes of a row of the tile."""
+    swizzle = made.swizzle
+    if width is not None and swizzle not in (None, "none") and width > WIDTHS[swizzle]:
         return made.finish([*strides_of(made), *problems], panels=WIDTHS[swizzle])
-    if inner == 1:  # a block that the launch replaces: dummy_block = [1, 1]
+    if made.box and made.box[0] == 1:  # a block that the launch replaces: dummy_block = [1, 1]
         return made.finish([*strides_of(made), *problems])
     told = [one for one in rules(made, 0) if one.code != "tma_box"]  # Triton copies a larger block in several boxes
     return made.finish([*told, *problems])
+
+
+def _triton_arguments(head: str, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """What a descriptor is made of, by name."""
+    order = _FROM_TENSOR if head == "from_tensor" else _FROM_POINTER
+    values = dict(zip(order, given, strict=False))
+    values.update({k: v for k, v in named.items() if k in order or k in ("tensor", "block_shape")})
+    return values
+
+
+def _triton_element(named: dict[str, Any], tensor: Any) -> tuple[int | None, str | None]:
+    """(bits, name) of the elements: of the type that is named, else of the tensor."""
+    kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
+    bits, name = _bits_of(kind) if kind is not None else (None, None)
+    return (bits, name) if bits is not None else _tensor_bits(tensor)
+
+
+def _in_bytes(elements: Sequence[int | None], bits: int | None) -> tuple[int | None, ...]:
+    """Strides that count elements of so many bits, in bytes; None where one is not known."""
+    return tuple(s * bits // 8 if s is not None and bits else None for s in elements)
+
+
+def _rows(block: Sequence[int | None]) -> int:
+    """The rows of a block, 8 where they are not known."""
+    rows = 1
+    for size in block[1:]:
+        if size is None:
+            return 8
+        rows *= size
+    return rows
 
 
 def default_swizzle(inner_bytes: int, rows: int) -> str:
@@ -262,15 +292,14 @@ def _experimental(term: Term, given: list[Any]) -> TensorMap | None:
     block = tuple(reversed([sheet.number(v, "box") for v in given[1 + rank : 1 + 2 * rank]]))
     size = sheet.number(given[1 + 2 * rank], "element_bits")
     bits = size * 8 if size else _sized(given[0], given[1 + 2 * rank], sheet)
-    swizzle = None
     if rank == 1:
-        swizzle = "none"
-    elif bits and block[0] is not None:
-        width = block[0] * bits // 8
-        swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none")
-    strides = (dims[0] * bits // 8,) if rank == 2 and bits and dims[0] is not None else (None,) * (rank - 1)
+        made = Parts(term, bits, None, dims=dims, strides=(), box=block, swizzle="none", sheet=sheet)
+        return made.finish(rules(made, 0))
+    width = block[0] * bits // 8 if bits and block[0] is not None else None
+    swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none") if width is not None else None
+    strides = _in_bytes(dims[:1], bits)
     made = Parts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
-    if swizzle and bits and block[0] is not None and rank == 2 and block[0] * bits // 8 > 128:
+    if width is not None and width > 128:
         return made.finish([*strides_of(made)], panels=128)
     return made.finish(rules(made, 0))
 
@@ -311,34 +340,38 @@ _DEEP_GEMM: dict[str, _Row] = {
 
 def _deep_gemm(term: Term, given: list[Any]) -> TensorMap | None:
     sheet = Sheet()
-    head = term.head
-    if head in ("make_tma_a_desc", "make_tma_b_desc"):
-        major = number(given[0]) if given else None
-        if len(given) < 9 or major is None or major.known is None:
-            return None
-        pairs = ((3, 2), (5, 4)) if not major.known else ((2, 3), (4, 5))
-        row: _Row = (1, pairs[0], pairs[1], (6,), 8)
-    else:
-        row = _DEEP_GEMM[head]
-    tensor, dims_at, box_at, strides_at, mode_at = row
-    if len(given) <= mode_at:
+    row = _deep_gemm_row(term.head, given)
+    if row is None or len(given) <= row[-1]:
         return None
+    tensor, dims_at, box_at, strides_at, mode_at = row
     bits, name = _tensor_bits(given[tensor])
     if bits is None:
         sheet.symbols["element_bits"] = f"the type of {given[tensor]}"
-    dims = tuple(sheet.number(given[n], f"dims[{i}]") for i, n in enumerate(dims_at))
-    box = tuple(sheet.number(given[n], f"box[{i}]") for i, n in enumerate(box_at))
+    dims, box = (
+        tuple(sheet.number(given[n], f"{what}[{i}]") for i, n in enumerate(places))
+        for what, places in (("dims", dims_at), ("box", box_at))
+    )
     mode = sheet.number(given[mode_at], "swizzle")
     steps = [sheet.number(given[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
-    strides = tuple(s * bits // 8 if s is not None and bits else None for s in steps)
     swizzle = None if mode is None else "none" if mode in (0, 16) else f"{mode}B"
     if mode:
         box = (mode * 8 // bits if bits else None, *box[1:])
         sheet.symbols.pop("box[0]", None)
         if not bits:
             sheet.symbols["box[0]"] = f"{mode} bytes"
+    strides = _in_bytes(steps, bits)
     made = Parts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
     return made.finish(rules(made, 0))
+
+
+def _deep_gemm_row(head: str, given: list[Any]) -> _Row | None:
+    """Where a helper is given what; None where the text does not say which operand is major."""
+    if head not in ("make_tma_a_desc", "make_tma_b_desc"):
+        return _DEEP_GEMM[head]
+    major = number(given[0]) if given else None
+    if len(given) < 9 or major is None or major.known is None:
+        return None
+    return (1, (3, 2), (5, 4), (6,), 8) if not major.known else (1, (2, 3), (4, 5), (6,), 8)
 
 
 def _cutlass(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from lanescope.reader.code.word import Span
@@ -67,41 +67,63 @@ def pieces(text: str) -> Iterator[Piece]:
     """The declarations of a text that stand in no other but namespaces; together they cover all but the namespaces'
     headers and ends, white space and what follows the last.
     """
-    around: list[Space] = []
-    depth = brackets = 0
-    start = head = 0
+    cutter = _Cutter(text)
     for mark in _MARK.finditer(text):
         word = mark[0]
         if word == "(":
-            brackets += 1
+            cutter.brackets += 1
         elif word == ")":
-            brackets = max(brackets - 1, 0)
+            cutter.brackets = max(cutter.brackets - 1, 0)
         elif word == "{":
-            if not depth and not brackets and _NAMESPACE.search(text, start, mark.start()):
-                around.append(Space((start, mark.end())))
-                start = mark.end()
-                continue
-            if not depth:
-                head = mark.start()
-            depth += 1
+            cutter.open_brace(mark.start(), mark.end())
         elif word == "}":
-            if depth:
-                depth -= 1
-                brackets = 0 if not depth else brackets
-                if not depth and not _continues(text, start, head, mark.end()):
-                    yield Piece(start, mark.end(), tuple(around))
-                    start = mark.end()
-            elif around:
-                if text[start : mark.start()].strip():
-                    yield Piece(start, mark.start(), tuple(around))
-                around.pop().close = mark.start()
-                start = mark.end()
-                brackets = 0
-        elif word == ";" and not depth and not brackets:
-            yield Piece(start, mark.end(), tuple(around))
-            start = mark.end()
-    if text[start:].strip():
-        yield Piece(start, len(text), tuple(around))
+            yield from cutter.close_brace(mark.start(), mark.end())
+        elif word == ";" and not cutter.depth and not cutter.brackets:
+            yield cutter.cut(mark.end())
+    if text[cutter.start :].strip():
+        yield cutter.cut(len(text))
+
+
+@dataclass(slots=True)
+class _Cutter:
+    """A text while it is cut into its declarations. start: of the declaration at hand; head: where its body opens."""
+
+    text: str
+    around: list[Space] = field(default_factory=list)  # the namespaces that are open
+    depth: int = 0
+    brackets: int = 0
+    start: int = 0
+    head: int = 0
+
+    def cut(self, end: int) -> Piece:
+        """End the declaration at hand."""
+        piece = Piece(self.start, end, tuple(self.around))
+        self.start = end
+        return piece
+
+    def open_brace(self, at: int, past: int) -> None:
+        if not self.depth and not self.brackets and _NAMESPACE.search(self.text, self.start, at):
+            self.around.append(Space((self.start, past)))
+            self.start = past
+            return
+        if not self.depth:
+            self.head = at
+        self.depth += 1
+
+    def close_brace(self, at: int, past: int) -> Iterator[Piece]:
+        if self.depth:
+            self.depth -= 1
+            if self.depth:
+                return
+            self.brackets = 0
+            if not _continues(self.text, self.start, self.head, past):
+                yield self.cut(past)
+        elif self.around:
+            if self.text[self.start : at].strip():
+                yield self.cut(at)
+            self.around.pop().close = at
+            self.start = past
+            self.brackets = 0
 
 
 def parts(text: str, most: int) -> Iterator[Piece]:
@@ -179,6 +201,20 @@ def without(text: str, lost: Iterable[Lost]) -> tuple[str, list[Span]]:
     variables that they name: nothing that is left depends on them. Also what is blanked.
     """
     every = [Piece(_begin(text, piece), piece.end, piece.around) for piece in pieces(text)]
+    lost = sorted(lost, key=lambda one: one.start)
+    gone = _depending(text, every, lost)
+    spans = sorted([*((every[n].start, every[n].end) for n in gone), *((one.start, one.end) for one in lost)])
+    out, at = [], 0
+    for start, end in spans:
+        start = max(start, at)
+        if start < end:
+            out += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+            at = end
+    return "".join((*out, text[at:])), spans
+
+
+def _depending(text: str, every: Sequence[Piece], lost: Sequence[Lost]) -> set[int]:
+    """The numbers of the declarations that depend on lost stretches, which are in the order of the text."""
     owners: dict[str, list[int]] = {}  # name → the declarations of it
     variables: dict[str, list[int]] = {}  # … those of variables
     for n, piece in enumerate(every):
@@ -186,17 +222,10 @@ def without(text: str, lost: Iterable[Lost]) -> tuple[str, list[Span]]:
             owners.setdefault(name, []).append(n)
             if is_variable(text, piece):
                 variables.setdefault(name, []).append(n)
-    lost = sorted(lost, key=lambda one: one.start)
-    starts = [one.start for one in lost]
-    ends = list(accumulate((one.end for one in lost), max))
-    gone: set[int] = set()
-    todo: list[int] = []
-    for n, piece in enumerate(every):
-        before = bisect_left(starts, piece.end)
-        if before and ends[before - 1] > piece.start:
-            todo.append(n)
+    todo = _touched(every, lost)
     tainted = [name for one in lost for name in one.names if name not in _WORDS]
     todo += [n for name in dict.fromkeys(tainted) for n in owners.get(name, ())]
+    gone: set[int] = set()
     while todo:
         n = todo.pop()
         if n in gone:
@@ -209,14 +238,19 @@ def without(text: str, lost: Iterable[Lost]) -> tuple[str, list[Span]]:
                 variables.pop(name, None)
             else:
                 todo += variables.pop(name, ())
-    spans = sorted([*((every[n].start, every[n].end) for n in gone), *((one.start, one.end) for one in lost)])
-    out, at = [], 0
-    for start, end in spans:
-        start = max(start, at)
-        if start < end:
-            out += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
-            at = end
-    return "".join((*out, text[at:])), spans
+    return gone
+
+
+def _touched(every: Sequence[Piece], lost: Sequence[Lost]) -> list[int]:
+    """The numbers of the declarations that lost stretches stand in."""
+    starts = [one.start for one in lost]
+    ends = list(accumulate((one.end for one in lost), max))
+    out: list[int] = []
+    for n, piece in enumerate(every):
+        before = bisect_left(starts, piece.end)
+        if before and ends[before - 1] > piece.start:
+            out.append(n)
+    return out
 
 
 def _begin(text: str, piece: Piece) -> int:

@@ -114,22 +114,39 @@ def member(kind: Kind, name: str) -> Any:
 def type_of(name: str, arguments: Arguments) -> Kind | None:
     """Return the type of `std::conditional_t<…>`, `std::remove_cv_t<…>` …; None for another, or where not known."""
     head = name.rpartition("::")[2]
-    if head == "conditional_t" and len(arguments) == 3:
-        condition = value_of(arguments[0])
-        if condition is None or condition.known is None:
-            return None
-        chosen = arguments[1] if condition.known else arguments[2]
-        return chosen if isinstance(chosen, Kind) else None
     if head == "enable_if_t" and arguments:
-        condition = value_of(arguments[0])
-        given = arguments[1] if len(arguments) > 1 else Kind("void", None, 8)
-        return given if condition is not None and condition.known and isinstance(given, Kind) else None
-    if head == "bool_constant" and len(arguments) == 1:
-        return Kind("integral_constant", arguments=(Kind("bool", BOOL, 1), arguments[0]))
-    if not arguments or not isinstance(arguments[0], Kind):
-        return None
+        return _enabled(arguments)
+    choose = _CHOICES.get((head, len(arguments)))
+    if choose is not None:
+        return choose(arguments)
     change = _CHANGES.get(head)
-    return change(arguments[0]) if change is not None else None
+    if change is None or not arguments or not isinstance(arguments[0], Kind):
+        return None
+    return change(arguments[0])
+
+
+def _conditional(arguments: Arguments) -> Kind | None:
+    condition = value_of(arguments[0])
+    if condition is None or condition.known is None:
+        return None
+    chosen = arguments[1] if condition.known else arguments[2]
+    return chosen if isinstance(chosen, Kind) else None
+
+
+def _enabled(arguments: Arguments) -> Kind | None:
+    condition = value_of(arguments[0])
+    given = arguments[1] if len(arguments) > 1 else Kind("void", None, 8)
+    return given if condition is not None and condition.known and isinstance(given, Kind) else None
+
+
+def _bool_constant(arguments: Arguments) -> Kind:
+    return Kind("integral_constant", arguments=(Kind("bool", BOOL, 1), arguments[0]))
+
+
+_CHOICES: dict[tuple[str, int], Callable[[Arguments], Kind | None]] = {  # by the trait and how many arguments it has
+    ("conditional_t", 3): _conditional,
+    ("bool_constant", 1): _bool_constant,
+}
 
 
 def sequence(arguments: Arguments) -> Kind | None:

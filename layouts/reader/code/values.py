@@ -4,7 +4,7 @@ and the scopes and cells that hold them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -461,29 +461,53 @@ def number(value: Any) -> Int | None:
     """A value as an integer; None for what has none (an object of many bits, a string)."""
     if isinstance(value, Int):
         return value
-    if isinstance(value, Pointer):
-        return of_linear(value.base, ULONG, SHARED_BITS if value.shared else 64)
-    if isinstance(value, Part) and isinstance(value.of.store.value, Int):
-        return value.of.store.value
-    if isinstance(value, Object):
-        if len(value.record.library) == 1 and value.record.library[0].arguments:
-            last = value.record.library[0].arguments[-1]
-            return number(last.value if isinstance(last, Cell) else last)
-        converts = value.record.opaque or any(name.startswith("operator ") for name in value.record.methods)
-        if value.record.fields is None and converts:
-            return free(f"({value})", UNKNOWN)  # what its conversion gives
-        return value.store.value if isinstance(value.store.value, Int) else None
-    if isinstance(value, Term):
-        kind = value.kind.whole if value.kind and value.kind.whole else UNKNOWN
-        return free(value.text, kind)
-    if isinstance(value, Array):
-        inner = value.cells[0].value if len(value.cells) == 1 else None
-        if value.typed is not None and inner is not None and not isinstance(inner, Array):
-            return number(inner)
-        return of_linear(symbol(value.name or "{…}"), ULONG)
-    if isinstance(value, Address):
-        return free(f"&object{_identity(value.place)}", ULONG)
-    return None
+    read = _NUMBERS.get(type(value))
+    return read(value) if read is not None else None
+
+
+def _number_of_pointer(value: Pointer) -> Int:
+    return of_linear(value.base, ULONG, SHARED_BITS if value.shared else 64)
+
+
+def _number_of_part(value: Part) -> Int | None:
+    held = value.of.store.value
+    return held if isinstance(held, Int) else None
+
+
+def _number_of_object(value: Object) -> Int | None:
+    record = value.record
+    if len(record.library) == 1 and record.library[0].arguments:
+        last = record.library[0].arguments[-1]
+        return number(last.value if isinstance(last, Cell) else last)
+    converts = record.opaque or any(name.startswith("operator ") for name in record.methods)
+    if record.fields is None and converts:
+        return free(f"({value})", UNKNOWN)  # what its conversion gives
+    return value.store.value if isinstance(value.store.value, Int) else None
+
+
+def _number_of_term(value: Term) -> Int:
+    return free(value.text, value.kind.whole if value.kind and value.kind.whole else UNKNOWN)
+
+
+def _number_of_array(value: Array) -> Int | None:
+    inner = value.cells[0].value if len(value.cells) == 1 else None
+    if value.typed is not None and inner is not None and not isinstance(inner, Array):
+        return number(inner)
+    return of_linear(symbol(value.name or "{…}"), ULONG)
+
+
+def _number_of_address(value: Address) -> Int:
+    return free(f"&object{_identity(value.place)}", ULONG)
+
+
+_NUMBERS: dict[type, Callable[[Any], Int | None]] = {
+    Pointer: _number_of_pointer,
+    Part: _number_of_part,
+    Object: _number_of_object,
+    Term: _number_of_term,
+    Array: _number_of_array,
+    Address: _number_of_address,
+}
 
 
 def _identity(place: Any) -> str:

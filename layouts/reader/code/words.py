@@ -146,18 +146,33 @@ def _loose(machine: Evaluator, body: tuple[tree.Statement, ...], scope: Scope, f
         written += _names(statement)
     if last is not None or not written:
         return last
-    cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
     assigned = {name for statement in body if isinstance(statement, tree.Do) for name in _names(statement)}
+    return _choose_written(machine, scope, written, assigned)
+
+
+def _choose_written(machine: Evaluator, scope: Scope, written: list[str], assigned: set[str]) -> Any:
+    """Return the object whose bits are assigned, or the variable that is written last; by name where they are several.
+
+    written: the variables in the order of their statements; assigned: those that are not only declared.
+    """
+    cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
     objects = [name for name, cell in cells.items() if isinstance(cell.value, Object) and name in assigned]
-    if len(objects) > 1:
-        return {name: cells[name].value for name in objects}
     ends = [name for name in cells if not objects and _is_end(machine, name, cells[name], written)]
-    if len(ends) > 1:
-        return {name: cells[name].value for name in ends}
-    if ends and (whole := number(cells[written[-1]].value) if written[-1] in cells else None) is not None:
-        written = [*written, *ends] if whole.type.bits < ULONG.bits else written  # the other is an instruction's
-    chosen = cells.get(objects[0] if objects else written[-1])
-    return chosen.value if chosen is not None and (objects or not isinstance(chosen.value, Object)) else None
+    for several in (objects, ends):
+        if len(several) > 1:
+            return {name: cells[name].value for name in several}
+    if objects:
+        return cells[objects[0]].value
+    chosen = cells.get(written[-1])
+    if ends and chosen is not None and _is_narrow(chosen):  # it is an instruction's
+        chosen = cells[ends[0]]
+    return chosen.value if chosen is not None and not isinstance(chosen.value, Object) else None
+
+
+def _is_narrow(cell: Cell) -> bool:
+    """Whether a variable has a number of less than 64 bits."""
+    whole = number(cell.value)
+    return whole is not None and whole.type.bits < ULONG.bits
 
 
 def _is_end(machine: Evaluator, name: str, cell: Cell, written: list[str]) -> bool:

@@ -94,11 +94,7 @@ def summarize(one: tree.Statement | tree.Expression) -> Summary:
                 names.add(root_of(node.value))
             case tree.Call():
                 calls = True
-                last = getattr(node.function, "last", "") or getattr(node.function, "name", "")
-                if not only_uses(node.function, last):
-                    names.update(root_of(argument) for argument in node.arguments)
-                if isinstance(node.function, tree.Member):
-                    names.add(root_of(node.function.value))
+                names.update(_written_by_call(node))
             case tree.Assembly():
                 names.update(root_of(value) for constraint, value in node.operands if constraint[:1] in "=+")
             case tree.Unread():
@@ -108,6 +104,15 @@ def summarize(one: tree.Statement | tree.Expression) -> Summary:
             case tree.Jump(word="goto"):
                 jumps = True
     return Summary(frozenset(names - declared - {""}), calls, frozenset(gathered), returns, jumps)
+
+
+def _written_by_call(call: tree.Call) -> Iterator[str]:
+    """The variables that a call may write: its arguments, and the object whose method it calls."""
+    last = getattr(call.function, "last", "") or getattr(call.function, "name", "")
+    if not only_uses(call.function, last):
+        yield from (root_of(argument) for argument in call.arguments)
+    if isinstance(call.function, tree.Member):
+        yield root_of(call.function.value)
 
 
 def root_of(one: tree.Expression) -> str:

@@ -1,0 +1,384 @@
+"""What C++ declares: templates, namespaces, types, variables and functions, of tree-sitter's nodes → the tree."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.cxx_expressions import Expressions
+from lanescope.reader.code.cxx_types import RECORDS
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+Heads = tuple[tuple[tree.Parameter, ...], ...]  # the parameters of each `template <…>` in front, outermost first
+
+
+class Declarations(Expressions):
+    """Declarations of one text; Lowering adds the statements of functions."""
+
+    @abstractmethod
+    def statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
+        """Yield what a node declares or does."""
+
+    @abstractmethod
+    def statements(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        """Yield what the nodes inside a node declare or do."""
+
+    @abstractmethod
+    def _later(self, node: tree_sitter.Node) -> tree.Statement:
+        """Return the block of a function, made when it is run."""
+
+    # templates and namespaces ----------------------------------------------------------------------------------------
+
+    def _template(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        given = self._parameters(node.child_by_field_name("parameters"))
+        constraint = next((c for c in node.named_children if c.type == "requires_clause"), None)
+        self.constraint = self._required(constraint) if constraint else None
+        for child in node.named_children:
+            if child.type not in ("template_parameter_list", "requires_clause"):
+                yield from self.statement(child, (*heads, given))
+        self.constraint = None
+
+    def _required(self, node: tree_sitter.Node) -> tree.Expression:
+        inner = node.child_by_field_name("constraint")
+        return self.expression(inner) if inner else tree.Other(self.text(node))
+
+    def _namespace(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        named, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        names = tuple(re.findall(r"\w+", self.text(named))) if named else ()
+        inline = any(c.type == "inline" for c in node.children)
+        yield tree.Namespace(names, tuple(self.statements(body)) if body else (), inline, span=self.span(node))
+
+    def _namespace_alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        named = node.child_by_field_name("name")
+        path = tuple((name, None) for name in re.findall(r"\w+", self.text(node).partition("=")[2]))
+        yield tree.NamespaceAlias(self.text(named), path, span=self.span(node))
+
+    def _using(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        whole = any(c.type == "namespace" for c in node.children)
+        named = next((c for c in node.named_children if c.type != "comment"), None)
+        if named is not None:
+            yield tree.Using(self._path(named), whole, span=self.span(node))
+
+    def _friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        """A function that a class defines as its friend: the class's namespace has it."""
+        for child in node.named_children:
+            if child.type == "function_definition":
+                for made in self.statement(child, heads):
+                    if isinstance(made, tree.Function):
+                        yield tree.Friend(made, span=made.span)
+
+    # types -----------------------------------------------------------------------------------------------------------
+
+    def _alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+        type_node = node.child_by_field_name("type")
+        if named is None or type_node is None:
+            return
+        templates = heads[-1] if heads else ()
+        if type_node.type in RECORDS and type_node.child_by_field_name("body"):
+            made = self._struct(type_node, ())
+            if made:
+                name = self.text(named)
+                yield tree.Struct(name, made.members, made.union, bases=made.bases, span=made.span)
+                if made.name and made.name != name:
+                    yield tree.Alias(made.name, tree.Type(((name, None),)), span=made.span)
+            return
+        if type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
+            made_enum = self._enumeration(type_node)
+            yield tree.Enum(self.text(named), made_enum.members, made_enum.base, span=made_enum.span)
+            return
+        made_type, inner = self._declared(self.typed(node, type_node), named)
+        yield tree.Alias(self.text(inner), made_type, templates, span=self.span(node))
+
+    def _enum(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        yield self._enumeration(node)
+
+    def _enumeration(self, node: tree_sitter.Node) -> tree.Enum:
+        members = []
+        body, base = node.child_by_field_name("body"), node.child_by_field_name("base")
+        for child in body.named_children if body else ():
+            if child.type == "enumerator":
+                value = child.child_by_field_name("value")
+                name = self.text(child.child_by_field_name("name"))
+                members.append((name, self.expression(value) if value else None, self.span(child)))
+        scoped = any(c.type in ("class", "struct") for c in node.children)
+        return tree.Enum(
+            self.text(node.child_by_field_name("name")),
+            tuple(members),
+            self.type(base) if base else None,
+            scoped,
+            span=self.span(node),
+        )
+
+    def _record(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        made = self._struct(node, heads[-1] if heads else ())
+        if made:
+            yield made
+
+    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.Struct | None:
+        body, named = node.child_by_field_name("body"), node.child_by_field_name("name")
+        if body is None:
+            return tree.Struct(self.text(named), (), False, templates, complete=False) if templates and named else None
+        specialized = None
+        if named is not None and named.type == "template_type":
+            specialized = self._path(named)[-1][1]
+            named = named.child_by_field_name("name")
+        bases = [
+            tree.Type((("a virtual base", None),)) if _is_virtual(clause) else self.type(child)
+            for clause in node.named_children
+            if clause.type == "base_class_clause"
+            for child in clause.named_children
+            if child.type in ("type_identifier", "template_type", "qualified_identifier", "dependent_type")
+        ]
+        return tree.Struct(
+            self.text(named),
+            tuple(self.statements(body)),
+            node.type == "union_specifier",
+            templates,
+            tuple(bases),
+            specialized,
+            span=self.span(node),
+        )
+
+    # declarations ----------------------------------------------------------------------------------------------------
+
+    def _declaration(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        type_node = node.child_by_field_name("type")
+        if type_node is None:
+            yield from self._prototypes(node, heads)
+            return
+        body: tree.Struct | tree.Enum | None = None
+        if type_node.type in RECORDS:
+            made_struct = body = self._struct(type_node, heads[-1] if heads else ())
+            if made_struct and made_struct.name:
+                yield made_struct
+        elif type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
+            body = self._enumeration(type_node)
+            yield body
+        if body is None:
+            base = self.typed(node, type_node)
+        else:  # not read a second time: of nested ones each would double the work
+            const = any(c.type == "type_qualifier" and self.text(c) in ("const", "constexpr") for c in node.children)
+            name = self.text(type_node.child_by_field_name("name"))
+            base = tree.Type(((name, None),), body=body, const=const, span=self.span(type_node))
+        yield from self._declarators(node, base, body, heads)
+
+    def _prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        """A constructor, destructor or conversion that is only declared."""
+        for child in node.named_children:
+            if child.type in ("function_declarator", "operator_cast"):
+                yield from self._signature(node, child, None, heads)
+
+    def _declarators(
+        self, node: tree_sitter.Node, base: tree.Type, body: tree.Statement | None, heads: Heads
+    ) -> Iterator[tree.Statement]:
+        """The variables and functions of one declaration, or its unnamed member."""
+        children = node.children
+        places = [at for at in range(len(children)) if node.field_name_for_child(at) == "declarator"]
+        for at in places:
+            yield from self._declarator(node, at, base, heads)
+        if places:
+            return
+        if isinstance(body, tree.Struct) and not body.name:
+            yield tree.Declare(base, "", span=self.span(node))
+        width = self._width(children)
+        if width is not None:
+            yield tree.Declare(base, "", bits=width, span=self.span(node))
+
+    def _declarator(self, node: tree_sitter.Node, at: int, base: tree.Type, heads: Heads) -> Iterator[tree.Statement]:
+        """What the declarator that is a declaration's child no. `at` declares."""
+        inner, given = _declarator_and_value(node.children, at)
+        if inner is None:
+            return
+        made, last = self._declared(base, inner)
+        if last.type == "structured_binding_declarator":
+            yield from self._bindings(node, made, last, given)
+            return
+        arguments: tuple[tree.Expression, ...] | None = None
+        if last.type == "function_declarator":
+            arguments = self._called_like(last) if given is None else None
+            if _is_prototype(node, given, arguments):
+                yield from self._signature(node, inner, None, heads)
+                return
+        if arguments is not None:
+            last = last.child_by_field_name("declarator") or last
+        value = None
+        if given is not None and given.type == "argument_list":
+            arguments = self._given(given)
+        elif given is not None:
+            value = self.expression(given)
+        path = self._path(last)
+        words = self._specifiers(node)
+        yield tree.Declare(
+            made,
+            path[-1][0],
+            value,
+            arguments=arguments,
+            bits=self._width(node.children[at + 1 : at + 2]),
+            static=bool(words & {"static", "constexpr"}),
+            lasting=bool(words & {"static", "thread_local"}) and "constexpr" not in words,
+            const=bool(words & {"const", "constexpr", "__constant__"}),
+            templates=heads[-1] if heads else (),
+            specialized=path[-1][1],
+            owner=path[:-1],
+            external="extern" in words and value is None,
+            span=self.span(node.children[at]),
+        )
+
+    def _bindings(
+        self, node: tree_sitter.Node, made: tree.Type, declarator: tree_sitter.Node, given: tree_sitter.Node | None
+    ) -> Iterator[tree.Statement]:
+        """auto [a, b] = value."""
+        if given:
+            names = tuple(self.text(c) for c in declarator.named_children)
+            yield tree.Unpack(names, self.expression(given), bool(made.reference), span=self.span(node))
+
+    def _specifiers(self, node: tree_sitter.Node) -> set[str]:
+        """The words in front of a declaration: static, const, …"""
+        return {self.text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
+
+    def _width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
+        """The width of the bit field that one of some nodes says; None where none does."""
+        clause = next((c for c in children if c.type == "bitfield_clause"), None)
+        return self.expression(clause.named_children[0]) if clause and clause.named_children else None
+
+    def _called_like(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
+        """`T x(a, b)` reads as a function of types a and b: its arguments where they can be values, else None."""
+        out: list[tree.Expression] = []
+        listed = node.child_by_field_name("parameters")
+        for child in listed.named_children if listed else ():
+            type_node = child.child_by_field_name("type")
+            plain = child.type == "parameter_declaration" and child.child_by_field_name("declarator") is None
+            if not plain or type_node is None or type_node.type == "primitive_type" or child.named_child_count != 1:
+                return None
+            path = self._path(type_node)
+            out.append(tree.Name(path, span=self.span(child)))
+        return tuple(out) or None
+
+    # functions -------------------------------------------------------------------------------------------------------
+
+    def _function(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
+        body = body or next((c for c in node.named_children if c.type == "try_statement"), None)
+        if declarator is not None:
+            yield from self._signature(node, declarator, body, heads)
+
+    def _signature(
+        self, node: tree_sitter.Node, declarator: tree_sitter.Node, body: tree_sitter.Node | None, heads: Heads
+    ) -> Iterator[tree.Statement]:
+        """A function, from its whole node and its declarator; without a body it is only declared."""
+        returns = node.child_by_field_name("type")
+        base, inner = self._returned_by(self.typed(node, returns) if returns else None, declarator)
+        if inner is None or inner.type not in ("operator_cast", "function_declarator"):
+            return
+        path, converted, qualifiers = self._function_name(inner)
+        words = {"virtual" if c.type == "virtual" else self.text(c) for c in node.children if c != body}
+        outer, own = _split_heads(path, heads)
+        clauses = [c.type for c in node.named_children]
+        yield tree.Function(
+            path[-1][0],
+            self._parameters(inner.child_by_field_name("parameters")),
+            self._later(body) if body else None,
+            own[-1] if own else (),
+            tuple(self._initializers(node)),
+            self.returned(inner) or converted or base,
+            owner=path[:-1],
+            owner_templates=outer,
+            specialized=(path[-1][1] or ()) if own and not own[-1] else None,
+            constraint=self._constraint(inner),
+            static="static" in words,
+            const=self._is_const(qualifiers),
+            virtual="virtual" in words,
+            deleted="delete_method_clause" in clauses,
+            explicit="explicit_function_specifier" in clauses,
+            defaulted="default_method_clause" in clauses,
+            qualifier=self.text(_child_of_type(inner, "ref_qualifier")),
+            span=self.span(node),
+        )
+
+    def _function_name(self, node: tree_sitter.Node) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
+        """A function's name, the type that a conversion function gives, and the node that has const behind it."""
+        if node.type == "operator_cast":
+            path = (("operator " + self.text(node.child_by_field_name("type")), None),)
+            return path, self._converted_to(node), node.child_by_field_name("declarator")
+        named = node.child_by_field_name("declarator")
+        if named is None:
+            return (("", None),), None, node
+        return self._path(named), self._converted_to(named) if named.type == "operator_cast" else None, node
+
+    def _returned_by(
+        self, base: tree.Type | None, declarator: tree_sitter.Node
+    ) -> tuple[tree.Type | None, tree_sitter.Node | None]:
+        """The type that a function returns, with its declarator's pointers and references, and the declarator below."""
+        inner: tree_sitter.Node | None = declarator
+        while inner is not None and inner.type in ("pointer_declarator", "reference_declarator"):
+            if base is not None:
+                reference = self._referred(inner) if inner.type == "reference_declarator" else base.reference
+                pointers = base.pointers + (inner.type == "pointer_declarator")
+                base = tree.Type(base.path, pointers, reference, base.dims, base.body, base.const, span=base.span)
+            inner = next((c for c in inner.named_children if c.type.endswith(("declarator", "operator_cast"))), None)
+        return base, inner
+
+    def _converted_to(self, node: tree_sitter.Node) -> tree.Type | None:
+        """The type that a conversion function gives."""
+        type_node = node.child_by_field_name("type")
+        return self.type(type_node) if type_node else None
+
+    def _constraint(self, node: tree_sitter.Node) -> tree.Expression | None:
+        """What a function requires, or the template that is being read."""
+        clause = _child_of_type(node, "requires_clause")
+        return self._required(clause) if clause else self.constraint
+
+    def _is_const(self, qualifiers: tree_sitter.Node | None) -> bool:
+        return qualifiers is not None and any(self.text(c) == "const" for c in qualifiers.named_children)
+
+    def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
+        """The members and bases that a constructor initializes, as they are written."""
+        for clause in node.named_children:
+            for child in clause.named_children if clause.type == "field_initializer_list" else ():
+                parts = child.named_children
+                if child.type == "field_initializer" and parts:
+                    name = self._path(parts[0])[-1][0]
+                    given = parts[1].named_children if len(parts) > 1 else ()
+                    yield name, tuple(self.expression(c) for c in given if c.type != "comment")
+
+
+def _is_virtual(clause: tree_sitter.Node) -> bool:
+    return any(child.type == "virtual" for child in clause.children)
+
+
+def _split_heads(path: tree.Path, heads: Heads) -> tuple[tuple[tree.Parameter, ...], Heads]:
+    """(the template parameters of the classes that a name stands in, the heads of the name itself)."""
+    count = sum(given is not None for _, given in path[:-1])
+    return tuple(parameter for head in heads[:count] for parameter in head), heads[count:]
+
+
+def _child_of_type(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
+    return next((c for c in node.named_children if c.type == kind), None)
+
+
+def _is_prototype(
+    node: tree_sitter.Node, given: tree_sitter.Node | None, arguments: tuple[tree.Expression, ...] | None
+) -> bool:
+    """Whether what has a function's declarator is no variable: it has no value, and its parameters are no arguments."""
+    if given is None:
+        return arguments is None
+    return node.type == "field_declaration"  # virtual void f() = 0
+
+
+def _declarator_and_value(
+    children: Sequence[tree_sitter.Node], at: int
+) -> tuple[tree_sitter.Node | None, tree_sitter.Node | None]:
+    """The declarator that stands at a place among a declaration's nodes, and what it is initialized with."""
+    child = children[at]
+    if child.type == "init_declarator":
+        return child.child_by_field_name("declarator"), child.child_by_field_name("value")
+    follow = [c for c in children[at + 1 : at + 4] if c.type != "comment"]
+    if len(follow) > 1 and follow[0].type == "=":
+        return child, follow[1]
+    return child, follow[0] if follow and follow[0].type == "initializer_list" else None

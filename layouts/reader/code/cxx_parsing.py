@@ -1,0 +1,70 @@
+"""tree-sitter's parser of CUDA C++, whose work on one text is bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from lanescope.deadline import check_deadline, reading_at
+from lanescope.reader.code.nodes import parser_installed
+from lanescope.reader.code.source import Source
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text …
+MOST_OPEN = 1500  # braces in one another: mending more that are not closed takes the parser seconds in one go
+PROGRESS_PER_KB = 40  # … and of each 1,000 characters: CUTLASS's headers take 4 to 10
+
+
+@cache
+def cuda_language() -> tree_sitter.Language:
+    with parser_installed():
+        import tree_sitter
+        import tree_sitter_cuda
+
+    return tree_sitter.Language(tree_sitter_cuda.language())
+
+
+def parse_bounded(
+    language: tree_sitter.Language, source: Source, ranges: Sequence[tree_sitter.Range] = ()
+) -> tree_sitter.Node | None:
+    """Parse ASCII text, or only some ranges of it; None if that takes more work than any kernel does.
+
+    Each call has a parser of its own (a microsecond): the callbacks below let other threads run, and two threads in one
+    parser end the process.
+    """
+    import tree_sitter
+
+    parser = tree_sitter.Parser(language)
+    if ranges:
+        parser.included_ranges = list(ranges)
+    length = sum(one.end_byte - one.start_byte for one in ranges) or len(source.text)
+    data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
+    if _deepest(data) > MOST_OPEN:
+        return None
+    calls = 0
+    most = MOST_PROGRESS + PROGRESS_PER_KB * length // 1000
+
+    def stop(offset: int, error: bool) -> bool:
+        nonlocal calls
+        with reading_at(lambda: source.original(offset, offset + 1)[0]):
+            check_deadline()
+        calls += 1
+        return calls > most
+
+    try:
+        return parser.parse(lambda at, _: data[at : at + (1 << 16)], progress_callback=stop).root_node
+    except ValueError:
+        return None
+
+
+def _deepest(data: bytes) -> int:
+    """How many braces are open in one another at most."""
+    if data.count(b"{") <= MOST_OPEN:
+        return 0
+    steps = (1 if found[0] == b"{" else -1 for found in re.finditer(rb"[{}]", data))
+    return max(accumulate(steps), default=0)

@@ -1,0 +1,178 @@
+"""C++'s types, declarators, names and parameters, of tree-sitter's nodes → the tree of layouts/reader/code/tree.py."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.nodes import Nodes
+from lanescope.reader.code.source import Source
+from lanescope.reader.code.word import Span
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+RECORDS = ("struct_specifier", "union_specifier", "class_specifier")
+_TYPE_PARAMETERS = frozenset(
+    "type_parameter_declaration optional_type_parameter_declaration variadic_type_parameter_declaration"
+    " template_template_parameter_declaration".split()
+)
+# Declarators that say nothing of the type.
+_TRANSPARENT = frozenset(
+    "parenthesized_declarator init_declarator variadic_declarator abstract_parenthesized_declarator".split()
+)
+
+
+class Types(Nodes):
+    """Types and names of one text."""
+
+    @abstractmethod
+    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.Struct | None:
+        """Return a class with its members, or a template's that is only declared; None for another without a body."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source.text)
+        self.source = source
+        self.constraint: tree.Expression | None = None  # of the template that is being read
+
+    def span(self, node: tree_sitter.Node) -> Span:
+        return self.source.original(node.start_byte, node.end_byte)
+
+    def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
+        """The type of a declarator and the node of its name: pointers, references and array sizes off it. A pointer to
+        a function has the type auto.
+        """
+        pointers, reference, dims = base.pointers, base.reference, list(base.dims)
+        while True:
+            kind = node.type
+            if kind in ("pointer_declarator", "abstract_pointer_declarator"):
+                pointers += 1
+            elif kind in ("reference_declarator", "abstract_reference_declarator"):
+                reference = self._referred(node)
+            elif kind == "array_declarator" and self._is_array_pointer(node):
+                base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
+            elif kind in ("array_declarator", "abstract_array_declarator"):
+                size = node.child_by_field_name("size")
+                dims.insert(0, self.expression(size) if size else None)
+            elif kind == "function_declarator" and self._is_function_pointer(node):
+                base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
+            elif kind not in _TRANSPARENT:
+                break
+            inner = node.child_by_field_name("declarator")
+            inner = inner or next(
+                (c for c in reversed(node.named_children) if c.type.endswith(("declarator", "identifier"))), None
+            )
+            if inner is None:
+                break
+            node = inner
+        made = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
+        return made, node
+
+    def _referred(self, node: tree_sitter.Node) -> str:
+        return "&&" if self.text(node).startswith("&&") else "&"
+
+    def _is_array_pointer(self, node: tree_sitter.Node) -> bool:
+        """Whether a declarator is (*name)[n], a pointer to an array."""
+        inner = node.child_by_field_name("declarator")
+        while inner is not None and inner.type == "array_declarator":
+            inner = inner.child_by_field_name("declarator")
+        starred = inner is not None and inner.type == "parenthesized_declarator"
+        return starred and any(c.type == "pointer_declarator" for c in inner.named_children) if inner else False
+
+    def _is_function_pointer(self, node: tree_sitter.Node) -> bool:
+        inner = node.child_by_field_name("declarator")
+        return inner is not None and inner.type == "parenthesized_declarator"
+
+    def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
+        """The type of a declaration, const where a qualifier beside it says so."""
+        made = self.type(type_node)
+        const = any(c.type == "type_qualifier" and self.text(c) in ("const", "constexpr") for c in node.children)
+        if not const or made.const:
+            return made
+        return tree.Type(made.path, made.pointers, made.reference, made.dims, made.body, True, span=made.span)
+
+    def type(self, node: tree_sitter.Node) -> tree.Type:
+        if node.type == "type_descriptor":
+            inner = node.child_by_field_name("type")
+            base = self.typed(node, inner) if inner else tree.Type(())
+            declarator = node.child_by_field_name("declarator")
+            return self._declared(base, declarator)[0] if declarator else base
+        if node.type in (*RECORDS, "enum_specifier"):
+            name = node.child_by_field_name("name")
+            body = (
+                self._struct(node, ()) if node.child_by_field_name("body") and node.type != "enum_specifier" else None
+            )
+            path = self._path(name) if name is not None and body is None else ((self.text(name), None),)
+            return tree.Type(path, body=body, span=self.span(node))
+        if node.type == "dependent_type":
+            inner = node.named_children[0] if node.named_children else None
+            return self.type(inner) if inner else tree.Type(())
+        if node.type == "decltype":
+            inner = next((c for c in node.named_children), None)
+            value = (self.expression(inner),) if inner else ()
+            return tree.Type((("decltype", value),), span=self.span(node))
+        return tree.Type(self._path(node), span=self.span(node))
+
+    def _path(self, node: tree_sitter.Node) -> tree.Path:
+        """The parts of a qualified name; `::name` begins with an empty one."""
+        if node.type == "qualified_identifier":
+            return self._qualified_path(node)
+        if node.type == "nested_namespace_specifier":
+            return tuple(part for child in node.named_children for part in self._path(child))
+        if node.type in ("template_type", "template_function", "template_method"):
+            given = self._given(node.child_by_field_name("arguments"))
+            return ((self.text(node.child_by_field_name("name")), given),)
+        if node.type in ("dependent_name", "dependent_type") and node.named_children:
+            return self._path(node.named_children[-1])
+        text = " ".join(self.text(node).split())
+        return ((text.replace(" ", "") if node.type == "operator_name" else text, None),)
+
+    def _qualified_path(self, node: tree_sitter.Node) -> tree.Path:
+        parts: list[tuple[str, tuple[tree.Expression, ...] | None]] = []
+        inner: tree_sitter.Node | None = node
+        while inner is not None and inner.type == "qualified_identifier":  # a::b::c is a, then b::c
+            scope, inner = inner.child_by_field_name("scope"), inner.child_by_field_name("name")
+            parts += self._path(scope) if scope else (("", None),) if not parts else ()
+        return (*parts, *(self._path(inner) if inner else ()))
+
+    def _parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
+        out = []
+        for child in node.named_children if node else ():
+            if child.type in _TYPE_PARAMETERS:
+                out.append(self._type_parameter(child))
+            elif child.type.endswith("parameter_declaration"):
+                out.append(self._value_parameter(child))
+        if node is not None and any(child.type == "..." for child in node.children):
+            out.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.span(node)))
+        return tuple(out)
+
+    def _type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
+        """A type, or a template, among a template's parameters."""
+        if node.type.startswith("template_template"):
+            node = node.named_children[-1]
+        name = node.child_by_field_name("name") or next(
+            (c for c in node.named_children if c.type == "type_identifier"), None
+        )
+        default = node.child_by_field_name("default_type")
+        kind = self.type(default) if default else None
+        return tree.Parameter(self.text(name), None, kind, True, node.type.startswith("variadic"), span=self.span(node))
+
+    def _value_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
+        type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+        default = node.child_by_field_name("default_value")
+        base = self.typed(node, type_node) if type_node else tree.Type(())
+        made, named = self._declared(base, declarator) if declarator else (base, None)
+        abstract = named is None or named.type.startswith("abstract") or not named.type.endswith("identifier")
+        value = self.expression(default) if default else None
+        name = "" if abstract else self.text(named)
+        return tree.Parameter(name, made, value, False, node.type.startswith("variadic"), span=self.span(node))
+
+    def _given(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
+        return tuple(self.expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
+
+    def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
+        """The type behind `->` of a function or lambda; None where none stands there."""
+        trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []
+        described = trailing[0].named_children[0] if trailing and trailing[0].named_children else None
+        return self.type(described) if described is not None else None

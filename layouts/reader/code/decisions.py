@@ -1,0 +1,150 @@
+"""Which conditions of a text's directives hold: what is known of the macros that they ask for, and what is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lanescope.reader.code import conditions, predefined
+from lanescope.reader.code.conditions import BadError, Node, Value
+from lanescope.reader.code.directives import Text
+from lanescope.reader.code.lexing import Token
+from lanescope.reader.code.macros import Expander, Macro, Steps, TooLongError
+from lanescope.reader.code.predefined import Presumed
+
+
+class Conditions:
+    """The conditions of one reading of a text. decisions: undecided condition → whether it holds; chosen: the only ones
+    that are decided so (None: all are).
+    """
+
+    def __init__(
+        self, text: Text, arch: int | None, steps: Steps, decisions: Mapping[str, bool], chosen: frozenset[str] | None
+    ) -> None:
+        self.text = text
+        self.arch = arch
+        self.steps = steps
+        self.decisions = decisions
+        self.chosen = chosen
+        self.macros: dict[str, Macro] = {}
+        self.undefined: set[str] = set()
+        self.doubtful: set[str] = set()  # macros that a condition which is left out defines
+        self.expander = Expander(self.macros, steps)
+        self.met: dict[str, None] = {}
+        self.presumed: dict[str, Presumed] = {}
+        self.asked_frozen = False  # whether the last one rests on a condition that is left out
+        self.matters = True  # whether the branches of the one at hand differ
+        self.at = 0  # of the directive that is read
+
+    def truth(self, name: str, rest: list[Token]) -> bool:
+        if name in ("ifdef", "ifndef"):
+            if not rest or rest[0].kind != "name":
+                return False
+            return self._is_defined(rest[0].text) == (name == "ifdef")
+        try:
+            node = conditions.parse(self._read(rest))
+            return conditions.holds(node, self._named, self._asked)
+        except (BadError, TooLongError):
+            asked = Node("asked", (), " ".join(token.text for token in rest) or "#if")
+            return self._decided(conditions.spelling(asked))
+
+    def _read(self, rest: list[Token]) -> list[Token]:
+        """A condition's tokens: what asks for a name is one token each, macros are expanded."""
+        self.steps.begin()
+        made = self._asking(rest)
+        made = self.expander.all_of(made)
+        return self._asking(made)
+
+    def _asking(self, given: list[Token]) -> list[Token]:
+        out: list[Token] = []
+        at = 0
+        while at < len(given):
+            token = given[at]
+            words = [one.text for one in given[at + 1 : at + 4]]
+            if token.text == "defined" and token.kind == "name" and words:
+                bracket = words[0] == "("
+                if bracket and (len(words) < 3 or words[2] != ")"):
+                    raise BadError
+                out.append(Token(f"defined({words[1] if bracket else words[0]})", "defined"))
+                at += 4 if bracket else 2
+            elif conditions.asks(token) and words[:1] == ["("]:
+                past = next((n for n in range(at, len(given)) if given[n].text == ")"), len(given) - 1)
+                out.append(Token("".join(one.text for one in given[at : past + 1]), "asked"))
+                at = past + 1
+            else:
+                out.append(token)
+                at += 1
+        return out
+
+    def _defined(self, name: str) -> bool | None:
+        """Whether a macro is defined; None where that is unknown."""
+        if name in self.doubtful:
+            self.asked_frozen = True
+            return name in self.macros
+        if name in self.macros:
+            return True
+        if name in self.undefined:
+            return False
+        if name in predefined.UNDEFINED:
+            self._presume(name, predefined.NOT_DEFINED, "this is code for nvcc")
+            return False
+        if name in predefined.DEFINED or name == predefined.ARCHITECTURE:
+            found = predefined.number_of(name, self.arch)
+            if found is not None:
+                self._presume(name, predefined.spelled(name, found[0]), found[1])
+            return True
+        if name in self.text.defined and (not predefined.is_reserved(name) or not self.matters):
+            if self.matters:
+                self._presume(name, predefined.NOT_DEFINED, "the text defines it itself")
+            return False
+        if predefined.is_feature(name):
+            self._presume(name, predefined.HAS, "the device that the text is for has it")
+            return True
+        if self.decisions.get(name):
+            return True
+        return None
+
+    def _is_defined(self, name: str) -> bool:
+        found = self._defined(name)
+        return self._decided(f"defined({name})") if found is None else found
+
+    def _named(self, name: str) -> Value | None:
+        """The value of a name that is no macro of the text, or of `defined(name)`."""
+        if name.startswith("defined("):
+            defined = self._defined(name[8:-1])
+            return None if defined is None else Value(int(defined))
+        if name in self.doubtful:
+            self.asked_frozen = True
+            return Value(0)
+        if name in self.macros:  # a function-like one without its brackets
+            return Value(0)
+        found = predefined.number_of(name, self.arch)
+        if found is not None and name not in self.undefined:
+            self._presume(name, predefined.spelled(name, found[0]), found[1])
+            return found[0]
+        if name == predefined.ARCHITECTURE or (predefined.is_feature(name) and name not in self.text.defined):
+            return None
+        if self._defined(name) is False or self.decisions.get(f"defined({name})") is False:
+            return Value(0)
+        return None
+
+    def _asked(self, node: Node) -> bool:
+        taken = predefined.by_feature(node, frozenset((predefined.ARCHITECTURE,)))
+        if taken is not None:
+            what = predefined.HAS if node.op == "name" else f"{node.op} {node.parts[1].text}"
+            for name in sorted(conditions.names(node)):
+                self._presume(name, what, "the device and the toolkit that the text is for have it")
+            return taken
+        return self._decided(conditions.spelling(node))
+
+    def _decided(self, key: str) -> bool:
+        if not self.matters:
+            return self.decisions.get(key, False)
+        if self.chosen is not None and key not in self.chosen:
+            self.asked_frozen = True
+            return False
+        self.met[key] = None
+        return self.decisions.get(key, False)
+
+    def _presume(self, name: str, value: str, why: str) -> None:
+        if self.matters:
+            self.presumed.setdefault(name, Presumed(name, value, why, self.text.joined.original(self.at)))

@@ -1,0 +1,111 @@
+"""Uses of macros in the code of a text: where they end, what they may store, which names they reach."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lanescope.reader.code.directives import Text
+from lanescope.reader.code.lexing import Token, tokens
+from lanescope.reader.code.macros import Macro
+
+MOST_SPAN = 20_000  # characters of one use of a macro
+_BRACKET = re.compile(r"[()]")
+_STORES = frozenset("= += -= *= /= %= <<= >>= &= |= ^= ++ -- ; { } # ## asm new delete throw".split())
+
+
+class MacroUses:
+    """The uses in one text. macros: of the moment; their owner changes them."""
+
+    def __init__(self, text: Text, macros: Mapping[str, Macro]) -> None:
+        self.text = text
+        self.code = text.joined.text
+        self.macros = macros
+        self.named: frozenset[str] | None = None  # names in the macros' replacements
+
+    def takes_arguments(self, name: str) -> bool:
+        macro = self.macros.get(name)
+        return macro is not None and macro.parameters is not None
+
+    def find_close(self, at: int, end: int) -> tuple[int, bool]:
+        """(where the bracket ends that was opened before a place, whether it does not or its end is too far)."""
+        covered = self.text.covered
+        n = self.text.inside(at + 1)
+        depth, most = 1, min(end, at + MOST_SPAN)
+        while (found := _BRACKET.search(self.code, at, most)) is not None:
+            at = found.end()
+            while n < len(covered) and covered[n][1] <= found.start():
+                n += 1
+            if n < len(covered) and covered[n][0] <= found.start():
+                at = covered[n][1]
+                continue
+            depth += 1 if found[0] == "(" else -1
+            if not depth:
+                return at, False
+        return most, True
+
+    def is_operand(self, name: str, start: int, past: int) -> bool:
+        """Whether a macro's replacement stands in brackets of its own and cannot store anything."""
+        macro = self.macros.get(name)
+        if macro is None or not self._in_brackets(macro):
+            return False
+        seen: set[str] = set()
+        todo = [tokens(self.code[start:past])]
+        while todo:
+            given = todo.pop()
+            if any(map(_stores, [None, *given], given)):
+                return False
+            for n, token in enumerate(given):
+                if token.kind != "name":
+                    continue
+                if token.text not in self.macros:
+                    if n + 1 < len(given) and given[n + 1].text in ("(", "["):
+                        return False
+                elif token.text not in seen:
+                    seen.add(token.text)
+                    todo.append(list(self.macros[token.text].body))
+        return True
+
+    def reachable(self, names: set[str], every: bool) -> frozenset[str]:
+        """Names, and those that stand in what macros of these names are replaced by; every: of any name, which is not
+        looked for anew.
+        """
+        if every and self.named is None:
+            own = (token.text for macro in self.macros.values() for token in macro.body if token.kind == "name")
+            self.named = frozenset(own)
+        if every and self.named is not None:
+            return self.named | names
+        todo, out = set(names), set(names)
+        while todo:
+            macro = self.macros.get(todo.pop())
+            more = {token.text for token in macro.body if token.kind == "name"} - out if macro else set()
+            out |= more
+            todo |= more
+        return frozenset(out)
+
+    def _in_brackets(self, macro: Macro) -> bool:
+        """Whether a replacement is one pair of brackets and what is in it, or a use of a macro whose is."""
+        for _ in range(len(self.macros) + 1):
+            body = macro.body
+            called = len(body) > 1 and body[0].kind == "name"
+            depth = 0
+            for n, token in enumerate(body[called:]):
+                depth += (token.text == "(") - (token.text == ")")
+                if not depth and n < len(body) - called - 1:
+                    return False
+            if not body or depth or body[-1].text != ")":
+                return False
+            if not called:
+                return True
+            following = self.macros.get(body[0].text)
+            if following is None or following.parameters is None:
+                return False
+            macro = following
+        return False
+
+
+def _stores(before: Token | None, token: Token) -> bool:
+    """Whether a token may be part of what stores into a variable or takes its address, or makes another token."""
+    if token.text == "&":
+        return before is None or (before.kind == "op" and before.text not in ")]")
+    return token.text in _STORES

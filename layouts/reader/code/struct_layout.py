@@ -1,0 +1,116 @@
+"""How gcc places the members of a struct or union on 64-bit Linux (System V ABI, bit fields from the lowest bit on).
+
+Arithmetic on sizes alone: which members a class has, and what their types are, is the business of records.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from lanescope.cxx.integers import IntegerType
+from lanescope.reader.code.values import Field, Record
+
+MOST_BITS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class BitMember:
+    """A member kept as bits: an integer, or a struct of integers.
+
+    bits, align: of its type, or of one item of an array; count: the items of an array, else 0; field_width: of a bit
+    field, else None.
+    """
+
+    name: str
+    whole: IntegerType | None
+    inner: Record | None
+    bits: int
+    align: int
+    count: int = 0
+    field_width: int | None = None
+
+    def fields(self, start: int, width: int) -> Iterator[tuple[str, Field]]:
+        """Yield what can be named of it, by name; of an unnamed struct its members."""
+        if self.name:
+            yield self.name, Field(start, width, self.whole, self.inner, self.count)
+        elif self.inner is not None and self.inner.fields:
+            for name, inside in self.inner.fields.items():
+                yield name, replace(inside, low=start + inside.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The size and alignment of a struct in bytes, None where not known, and where its members begin."""
+
+    size: int | None = None
+    align: int | None = None
+    offsets: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredMember:
+    """A member of a known size. inside: the members of an unnamed struct by their offsets in it."""
+
+    name: str
+    size: int
+    align: int
+    inside: Mapping[str, int]
+
+
+def place_members(
+    members: Iterable[BitMember | None], union: bool, align: int
+) -> tuple[dict[str, Field], int, int] | None:
+    """Return (fields by name, bits, alignment in bits); None where a member is None or gcc would refuse it.
+
+    align: the least that the class asks for.
+    """
+    fields: dict[str, Field] = {}
+    end = longest = 0
+    for member in members:
+        placed = _place_member(member, 0 if union else end) if member is not None else None
+        if member is None or placed is None:
+            return None
+        start, width = placed
+        if member.name or member.field_width is None:
+            align = max(align, member.align)
+        end = start + width
+        longest = max(longest, end)
+        if end > MOST_BITS:
+            return None
+        fields.update(member.fields(start, width))
+    return (fields, _round_up(longest if union else end, align), align) if fields else None
+
+
+def _place_member(member: BitMember, at: int) -> tuple[int, int] | None:
+    """Return (first bit, width) of a member that comes behind bit `at`; None where it does not fit its type."""
+    width = member.field_width
+    if width is None:
+        return _round_up(at, member.align), member.bits * max(member.count, 1)
+    if width > member.bits or (member.whole is not None and member.whole.name == "bool" and width > 1):
+        return None
+    crosses = at // member.bits != (at + width - 1) // member.bits
+    return (_round_up(at, member.bits) if not width or crosses else at), width
+
+
+def measure_members(members: Iterable[MeasuredMember | None], union: bool, align: int) -> Measures:
+    """Return the size, alignment and offsets in bytes; nothing where a member is None.
+
+    align: the least that the class asks for.
+    """
+    offsets: dict[str, int] = {}
+    end = longest = 0
+    for member in members:
+        if member is None:
+            return Measures()
+        start = 0 if union else _round_up(end, member.align)
+        if member.name:
+            offsets[member.name] = start
+        offsets.update({name: start + at for name, at in member.inside.items()})
+        end, align = start + member.size, max(align, member.align)
+        longest = max(longest, end)
+    return Measures(max(_round_up(longest if union else end, align), 1), align, offsets)
+
+
+def _round_up(number: int, unit: int) -> int:
+    return -(-number // unit) * unit
