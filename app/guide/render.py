@@ -27,7 +27,7 @@ from lanescope.app.memory import descriptors
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.tiles import LABELLED, look_of, tile_figure
 from lanescope.app.read import reading
-from lanescope.app.scales.forms import figure as scale_way
+from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
 from lanescope.app.tmem.forms import figure as tensor_memory
@@ -252,7 +252,7 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
     elif kind == "tmem":
         drawn = tensor_memory(query)
     elif kind == "scale-factors":
-        drawn = scale_way(query)
+        drawn = SCALE_FACTORS.figure(query)
     elif kind == "banks":
         use, xor = bank_facts.use_of(query)
         drawn = banks_svg([use.cost(xor)])

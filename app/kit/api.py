@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from inspect import Parameter, Signature
+from keyword import iskeyword
 from math import isfinite
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -145,14 +146,22 @@ def part(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
 
 
-def query(parameters: Mapping[str, Any], defaults: Mapping[str, str] | None = None) -> Any:
-    """A dependency: the query as a dict of what was given, and its parameters by name, each an annotated type."""
+def query(parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> Any:
+    """A dependency: the query, with the parts of the path that are parameters, as a dict of what was given, and its
+    parameters by name, each an annotated type. Without a default they are required. Python's keywords need their alias.
+    """
 
     def read(request: Request, **_: str) -> dict[str, str]:
-        return dict(request.query_params)
+        in_path = {name: text for name, text in request.path_params.items() if name in parameters}
+        return dict(request.query_params) | in_path
 
     named = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name, ""), annotation=kind)
+        Parameter(
+            f"{name}_" if iskeyword(name) else name,
+            Parameter.KEYWORD_ONLY,
+            default=(defaults or {}).get(name, ""),
+            annotation=kind,
+        )
         for name, kind in parameters.items()
     ]
     first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)

@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.question import options_of, read_question
 from lanescope.app.tmem import draw, facts
-from lanescope.app.tmem.facts import MMA, PLACES
+from lanescope.app.tmem.facts import PLACES, MmaQuestion
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.idesc import Idesc
 from lanescope.blackwell.tmem import Access, Allocation, Fault, Mma, Placed
@@ -17,6 +18,7 @@ from lanescope.errors import LayoutError
 from lanescope.reading import number
 from lanescope.render.tmem import statement
 
+MMA = options_of(MmaQuestion)
 FIELDS = (
     *MMA,
     *(f"{name}_at" for name in PLACES),
@@ -71,12 +73,12 @@ def context(query: Json) -> dict[str, Any]:
     given = {name: str(query.get(name, "")) for name in FIELDS}
     if not any(given.values()):
         given |= DEFAULT
-    mma = facts.mma_of({name: given[name] for name in MMA})
+    mma = facts.mma_of(read_question(MmaQuestion, {name: given[name] for name in MMA}))
     mmas: dict[str, Mma] = {}
     placed = facts.placed_of(mma, {k: v for k, v in given.items() if v})
     mmas |= {one.name: mma for one in placed}
     for n, more in enumerate(facts.more_of(given["more"]), 2):
-        other = facts.mma_of({name: more.get(name, "") for name in MMA})
+        other = facts.mma_of(read_question(MmaQuestion, {name: more.get(name, "") for name in MMA}))
         own = facts.placed_of(other, more, f"{n}: ")
         placed += own
         mmas |= {one.name: other for one in own}
@@ -112,7 +114,7 @@ def context(query: Json) -> dict[str, Any]:
         "look": look,
         "svg": draw.picture(_panels(placed, mmas, mma), allocation, touched, overlap),
         "examples": [{"title": title, "href": address(asked)} for title, asked in EXAMPLES],
-        "choices": {name: words for name, (words, _, _) in MMA.items() if words},
+        "choices": {name: option.words for name, option in MMA.items() if option.words},
         "operands": mma.operands,
         "word": _word(mma),
         "code": statement(access) if access else "",

@@ -1,0 +1,94 @@
+"""The routes of features: what their tools declare, and the routers that they write by hand."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from lanescope.app.kit.api import ApiRoute, OffLoop, part, query, text, word
+from lanescope.app.kit.feature import Feature, Tool
+from lanescope.app.kit.page import page
+from lanescope.app.kit.question import Option, options_of
+from lanescope.app.kit.schemas import NumberText
+from lanescope.app.kit.wire import json_body
+from lanescope.errors import LayoutError
+
+AnyTool = Tool[Any, Any]
+
+
+def routes_of(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
+    """Yield the routes of all features by their folders: first the API in the order of /docs, then the pages."""
+    for folder, feature in features.items():
+        if "api" in feature.routers:
+            yield from import_module(f"lanescope.app.{folder}.api").router.routes
+        yield from _api_of(feature.tools).routes
+    for folder, feature in features.items():
+        if "page" in feature.routers:
+            yield from import_module(f"lanescope.app.{folder}.page").router.routes
+        yield from _pages_of(feature.tools).routes
+
+
+def _api_of(tools: tuple[AnyTool, ...]) -> APIRouter:
+    made = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+    for tool in tools:
+        if tool.api:
+            _add_api(made, tool)
+    return made
+
+
+def _add_api(router: APIRouter, tool: AnyTool) -> None:
+    options = options_of(tool.question)
+    in_path = {name for name in options if f"{{{name}" in tool.api}
+    parameters = {name: _parameter(name, option, name in in_path) for name, option in options.items()}
+    required = in_path | {name for name, option in options.items() if option.required}
+    defaults = {name: inspect.Parameter.empty if name in required else one.default for name, one in options.items()}
+
+    def answer(given: dict[str, str]) -> Response:
+        return json_body(tool.ask(given)[1])
+
+    answer.__annotations__["given"] = Annotated[dict[str, str], query(parameters, defaults)]
+    router.add_api_route(
+        f"/{tool.api}",
+        answer,
+        name=tool.operation,
+        description=inspect.getdoc(tool.answer),
+        responses={200: {"model": tool.model}},
+    )
+
+
+def _parameter(name: str, option: Option, in_path: bool) -> Any:
+    """Return the annotated type of an option as the document shows it."""
+    if in_path:
+        return Annotated[str, part(option.help, *option.examples)]
+    if option.words:
+        return Annotated[str, word(option.words, option.help)]
+    if option.numeric:
+        return Annotated[NumberText, Query(description=option.help, examples=list(option.examples) or None)]
+    return Annotated[str, text(option.help, *option.examples, alias=name)]
+
+
+def _pages_of(tools: tuple[AnyTool, ...]) -> APIRouter:
+    made = APIRouter(include_in_schema=False, route_class=OffLoop)
+    for tool in tools:
+        if tool.page:
+            made.add_api_route(tool.page, _page_of(tool), name=tool.page)
+    return made
+
+
+def _page_of(tool: AnyTool) -> Any:
+    """Return the page of a tool; where a field is wrong, the form as it was sent over what an empty one shows."""
+
+    def show(request: Request) -> Response:
+        sent = dict(request.query_params)
+        try:
+            return page(request, tool.template, tool.page_context(sent))
+        except LayoutError as error:
+            return page(request, tool.template, tool.refused_context(sent, error), 422)
+
+    return show
