@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from lanescope.app.features import FEATURES, load_feature
-from lanescope.app.kit.commands import Commands, Verb, add_verbs, declared_verbs, stub_of, verb_of, written_verbs
+from lanescope.app.kit.commands import Commands, Verb, add_verbs, stub_of, verb_of, verbs_of, written_verbs
 from lanescope.app.kit.serve import serve
 from lanescope.app.kit.terminal import AsJson, print_json
 
@@ -86,7 +86,7 @@ def _verbs(folder: str, name: str, for_help: bool) -> list[Verb]:
     help = FEATURES[folder][name]
     if help and for_help:
         return [stub_of(name, help)]
-    found = declared_verbs(load_feature(folder), help) if help else written_verbs(folder)
+    found = written_verbs(folder) if not help else verbs_of(folder, load_feature(folder), help)
     return [verb for verb in found if verb.name == name]
 
 

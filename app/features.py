@@ -27,7 +27,10 @@ FEATURES: dict[str, dict[str, str]] = {
     "compare": {},
     "metadata": {"metadata": "Sparsity metadata in global memory."},
     "chain": {"chain": ""},
-    "banks": {"banks": ""},
+    "banks": {
+        "banks": "Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are"
+        " conflicts."
+    },
     "tiles": {"tiles": ""},
     "layouts": {"tiles": "", "cute": "", "convert": "", "feeds": ""},
     "idesc": {"idesc": ""},

@@ -5,5 +5,5 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
 )

@@ -9,7 +9,7 @@ CAPTURE = (  # a buffer without records
 )
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(Entry("Shared memory", 2, "Capture", "/capture", "what the instructions of your own kernel really read"),),
     bodies={
         "/api/v1/captures/verify": {"capture": CAPTURE},

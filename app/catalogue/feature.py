@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(Entry("Instructions", 1, "All instructions", "/instructions", "every shape and type, with filters"),),
     examples={
         "/api/v1/instructions": "/api/v1/instructions?family=mma&type=e4m3&target=sm_89",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(Entry("Shared memory", 7, "ldmatrix chain", "/chain", "from a stored tile to the operand's registers"),),
     bodies={
         "/api/v1/chain": {

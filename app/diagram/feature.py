@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(
         Entry("Diagrams", 1, "Make a figure", "/diagram", "SVG, PNG, PDF or TikZ of any operand"),
         Entry("Diagrams", 2, "Gallery", "/gallery", "figures to copy, with their addresses"),

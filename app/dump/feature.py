@@ -9,7 +9,7 @@ from lanescope.app.kit.feature import Entry, Feature
 DUMP = base64.b64encode(bytes(range(256))).decode()  # 8 × 16 elements of 16 bits
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(
         Entry(
             "Shared memory",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(
         Entry(
             "Blackwell",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     within={"i": "Instructions"},
     examples={
         "/api/v1/instructions/{ptx}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32",

@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from inspect import Parameter, Signature
-from keyword import iskeyword
 from math import isfinite
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -23,6 +22,7 @@ from starlette.responses import Response
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.question import spelled
 from lanescope.app.kit.schemas import PTX, NumberText
 from lanescope.app.kit.wire import Sketch
 from lanescope.app.kit.work import answering, kept, off_loop
@@ -157,7 +157,7 @@ def query(parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = No
 
     named = [
         Parameter(
-            f"{name}_" if iskeyword(name) else name,
+            spelled(name),
             Parameter.KEYWORD_ONLY,
             default=(defaults or {}).get(name, ""),
             annotation=kind,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from lanescope.app.kit.feature import Feature, Tool
-from lanescope.app.kit.question import Option, options_of
+from lanescope.app.kit.question import Option, options_of, spelled
 from lanescope.app.kit.terminal import AsJson, given, print_json
 
 Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help answers in half the time
@@ -27,14 +27,16 @@ class Verb(NamedTuple):
     help: str | None
 
 
-def declared_verbs(feature: Feature, help: str) -> Iterator[Verb]:
-    """Yield the verbs of a feature's tools; help: of the verb, or the group, of the feature."""
+def verbs_of(folder: str, feature: Feature, help: str) -> Iterator[Verb]:
+    """Yield the verbs of a feature; help: of the verb, or the group, of its tools."""
     for tool in feature.tools:
         if tool.command:
             name, _, below = tool.command.partition(" ")
             made = Commands()
             made.command(below or name, help=tool.help if below else help)(_function_of(tool))
             yield Verb(name, bool(below), made, help)
+    if "verbs" in feature.written:
+        yield from written_verbs(folder)
 
 
 def written_verbs(folder: str) -> Iterator[Verb]:
@@ -78,34 +80,44 @@ def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
     options = options_of(tool.question)
 
     def run(*, as_json: bool, **typed: Any) -> None:
-        words = {
-            name: "1" * typed[f"{name}_"] if option.flag else typed[f"{name}_"] for name, option in options.items()
-        }
-        asked, answer = tool.ask(given(words))
-        if as_json:
-            print_json(answer)
-        elif tool.lines:
-            print("\n".join(tool.lines(asked, answer)))
-        if not tool.succeeds(answer):
-            raise typer.Exit(1)
+        words = {name: typed.pop(spelled(name)) for name in options}
+        words = given({name: "1" * word if isinstance(word, bool) else word for name, word in words.items()})
+        (tool.run or partial(_answer, tool))(words, as_json=as_json, **typed)
 
     parameters = [
-        Parameter(f"{name}_", Parameter.KEYWORD_ONLY, default=_left_out(option), annotation=_annotation(name, option))
+        Parameter(
+            spelled(name), Parameter.KEYWORD_ONLY, default=_left_out(option), annotation=_annotation(name, option)
+        )
         for name, option in options.items()
     ]
+    own = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
+    parameters += [one for one in own.values() if one.kind is Parameter.KEYWORD_ONLY and one.name != "as_json"]
     parameters.append(Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson))
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
 
 
+def _answer(tool: Tool[Any, Any], words: dict[str, str], *, as_json: bool) -> None:
+    """Answer a question and print it."""
+    asked, found = tool.ask(words)
+    if as_json:
+        print_json(found)
+    elif tool.lines:
+        print("\n".join(tool.lines(asked, found)))
+    if not tool.succeeds(found):
+        raise typer.Exit(1)
+
+
 def _left_out(option: Option) -> Any:
+    if option.argument and not option.required:
+        return option.default
     return False if option.flag else inspect.Parameter.empty if option.required else ""
 
 
 def _annotation(name: str, option: Option) -> Any:
     """Return what Typer documents of an option."""
     if option.argument:
-        return Annotated[str, typer.Argument(help=option.command_help, metavar=name.upper())]
+        return Annotated[str, typer.Argument(help=option.command_help)]
     kind = bool if option.flag else str
     return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.command_help)]

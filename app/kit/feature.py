@@ -44,6 +44,7 @@ class Tool(Generic[Asked, Answer]):
     command: str = ""  # `scale-factors`, or a group and its verb: `tmem epilogue`
     help: str = ""  # of the command
     lines: Callable[[Asked, Answer], Iterable[str]] | None = None  # what the command prints
+    run: Callable[..., None] | None = None  # the command, where it is more: its typed options, and options of its own
     succeeds: Callable[[Answer], bool] = lambda answer: True  # False: the command ends with status 1
     name: str = ""  # of the operation in the OpenAPI document; the answering function's by default
 
@@ -93,7 +94,7 @@ class Tool(Generic[Asked, Answer]):
         form_of.
         """
         own = self.context(asked, answer)
-        given = own.pop("shown", {}) | {name: value for name, value in given.items() if value}
+        given = given | {name: value for name, value in own.pop("shown", {}).items() if not given[name]}
         return {
             "told": answer,
             "given": given,
@@ -111,7 +112,7 @@ class Feature:
     """What a folder of app/ adds to the application."""
 
     tools: tuple[Tool[Any, Any], ...] = ()
-    routers: tuple[str, ...] = ()  # its modules with a `router`: "api", "page"
+    written: tuple[str, ...] = ()  # its modules of routes and commands: "api", "page", "verbs"
     menu: tuple[Entry, ...] = ()
     within: Mapping[str, str] = field(default_factory=dict)  # first part of a path without an entry → its menu
     examples: Mapping[str, str] = field(default_factory=dict)  # route → a link to try

@@ -104,15 +104,6 @@ LABELS = {
         "storage.kind": "Stored as",
         **STORED,
     },
-    "banks": {
-        "access": "Access",
-        "swizzle": "Swizzle",
-        "pattern": "Lane addresses",
-        "row_bytes": "Bytes per row",
-        "pad": "Padding per row, bytes",
-        "address": "Or one byte address per lane",
-        "accesses": "Other accesses to the same tile (access:pattern or access:addresses)",
-    },
     "tiles_loop": {
         "atom": "TiledMMA's atom",
         "atom_layout": "Atom layout (M, N, K)",

@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from keyword import iskeyword
 from typing import Any, TypeVar, dataclass_transform
 from urllib.parse import urlencode
 
@@ -47,6 +48,8 @@ class Option:
     @property
     def command_help(self) -> str:
         """Help of the command's option: the words it may be, and what it is when left out."""
+        if self.argument:
+            return self.help
         says = self.help.rstrip(".")
         if self.flag:
             says = says.removeprefix("1: ")
@@ -54,7 +57,7 @@ class Option:
         if self.words:
             what, semicolon, more = says.partition(";")
             says = f"{what}: {listed(self.words, 'or')}{semicolon}{more}"
-        return f"{says}; {self.default} when left out." if self.default and not self.argument else f"{says}."
+        return f"{says}; {self.default} when left out." if self.default else f"{says}."
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -124,6 +127,11 @@ def text_field(default: str, label: str, help: str, **more: Any) -> Any:
     return parsed_field(text, label, help, default, **more)
 
 
+def spelled(name: str) -> str:
+    """Return the name of an option as Python has it: `from` is `from_`."""
+    return f"{name}_" if iskeyword(name) else name
+
+
 @cache
 def options_of(asked: type) -> dict[str, Option]:
     """Return the options of a question by the names that requests use."""
@@ -146,8 +154,7 @@ def read_question(wanted: type[Asked], given: Mapping[str, Any]) -> Asked:
         name: option.parse(given.get(name) if option.required else asked(given, name, option.default), name)
         for name, option in options.items()
     }
-    fields = {field.name: values[field.name.rstrip("_")] for field in dataclasses.fields(wanted)}  # type: ignore[arg-type]
-    return wanted(**fields)
+    return wanted(**{spelled(name): value for name, value in values.items()})
 
 
 def link_to(path: str, query: Mapping[str, object]) -> str:

@@ -25,13 +25,13 @@ AnyTool = Tool[Any, Any]
 def routes_of(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
     """Yield the routes of all features by their folders: first the API in the order of /docs, then the pages."""
     for folder, feature in features.items():
-        if "api" in feature.routers:
+        if "api" in feature.written:
             yield from import_module(f"lanescope.app.{folder}.api").router.routes
         yield from _api_of(feature.tools).routes
     for folder, feature in features.items():
-        if "page" in feature.routers:
+        yield from _pages_of(feature.tools).routes  # before one that takes any text in their place
+        if "page" in feature.written:
             yield from import_module(f"lanescope.app.{folder}.page").router.routes
-        yield from _pages_of(feature.tools).routes
 
 
 def _api_of(tools: tuple[AnyTool, ...]) -> APIRouter:

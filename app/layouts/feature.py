@@ -7,7 +7,7 @@ from lanescope.app.kit.feature import Entry, Feature
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(
         Entry("Tiles", 5, "Thread-value layout", "/layouts/tv", "any CuTe TV layout over a tile, and what it feeds"),
         Entry("Tiles", 6, "CuTe algebra", "/cute", "composition, complement, divides and products, step by step"),

@@ -6,7 +6,7 @@ from lanescope.app.kit.feature import Entry, Feature
 from lanescope.ptx.table.descriptors import FORMATS
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(
         Entry(
             "Shared memory",

@@ -53,7 +53,7 @@ METADATA = Tool(
 
 FEATURE = Feature(
     tools=(ORDER, METADATA),
-    routers=("page",),
+    written=("page",),
     menu=(
         Entry(
             "Instructions",

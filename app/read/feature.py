@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     bodies={
         "/api/v1/read": {"text": "SM90_64x128x16_F32BF16BF16_SS"},
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(Entry("Instructions", 5, "Hardware evidence", "/gpu", "what ran, where, and what it showed"),),
     examples={
         "/api/v1/gpu": "/api/v1/gpu",

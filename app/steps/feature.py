@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     within={"steps": "Instructions"},
     bodies={
         "/api/v1/steps": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
-    routers=("api", "page"),
+    written=("api", "page"),
     menu=(
         Entry("Tiles", 1, "TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
         Entry("Tiles", 2, "TiledCopy", "/tiles/copy", "who moves what, how wide, at which cost in banks and sectors"),

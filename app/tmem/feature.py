@@ -33,7 +33,7 @@ ACCESS = Tool(question=AccessQuestion, answer=facts.access, api="tmem/access")
 
 FEATURE = Feature(
     tools=(EPILOGUE, LAYOUT, ACCESS),
-    routers=("page",),
+    written=("page",),
     menu=(
         Entry(
             "Blackwell", 1, "Tensor memory", "/tmem", "what lies in which lane and column, and which warp may read it"
