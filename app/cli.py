@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
@@ -44,7 +45,7 @@ def export(
     )
 
 
-OWN = {"serve": serve, "export": export}  # verbs of no feature
+OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verbs of no feature
 
 
 def attach() -> typer.Typer:

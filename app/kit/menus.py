@@ -35,14 +35,10 @@ def _places() -> dict[str, str]:
         found |= feature.within
     for title, links in entries().items():
         for entry in links:
-            found.setdefault(_first(entry.href), title)
+            found.setdefault(entry.href.split("/")[1], title)
     return found
-
-
-def _first(path: str) -> str:
-    return path.strip("/").split("/")[0]
 
 
 def menu_of(path: str) -> str:
     """Return the title of the menu that a page belongs to; "" for the pages outside all menus."""
-    return _places().get(_first(path), "")
+    return _places().get(path.strip("/").split("/")[0], "")

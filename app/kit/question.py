@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from keyword import iskeyword
 from typing import Any, TypeVar, dataclass_transform
 from urllib.parse import urlencode
@@ -132,7 +131,6 @@ def spelled(name: str) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-@cache
 def options_of(asked: type) -> dict[str, Option]:
     """Return the options of a question by the names that requests use."""
     return {field.name.rstrip("_"): field.metadata["option"] for field in dataclasses.fields(asked)}

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.question import options_of, read_question
+from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.tmem import draw, facts
-from lanescope.app.tmem.facts import PLACES, MmaQuestion
+from lanescope.app.tmem.facts import MmaQuestion
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.idesc import Idesc
 from lanescope.blackwell.tmem import Access, Allocation, Fault, Mma, Placed
@@ -19,19 +19,23 @@ from lanescope.reading import number
 from lanescope.render.tmem import statement
 
 MMA = options_of(MmaQuestion)
-FIELDS = (
-    *MMA,
-    *(f"{name}_at" for name in PLACES),
-    "alloc",
-    "first",
-    "more",
-    "access",
-    "at",
-    "warp",
-    "split",
-    "look",
-    "idesc",
-)
+LABELS = labels_of(MmaQuestion) | {
+    "d_at": "D",
+    "a_at": "A",
+    "metadata_at": "Metadata",
+    "scale_a_at": "Scale A",
+    "scale_b_at": "Scale B",
+    "alloc": "Columns allocated",
+    "first": "First column",
+    "more": "More MMAs in the same columns",
+    "access": "Load, store, copy or shift",
+    "at": "At lane:column",
+    "warp": "By warp",
+    "split": "Half split",
+    "look": "Look at lane:column",
+    "idesc": "Its idesc",
+}
+FIELDS = tuple(LABELS)
 DEFAULT = {"a_at": "", "access": "tcgen05.ld.sync.aligned.32x32b.x32.b32", "at": "64:32", "warp": "2"}
 # Placements to begin with: (what it is, the address that shows it).
 EXAMPLES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -102,6 +106,7 @@ def context(query: Json) -> dict[str, Any]:
     look = _at(given["look"]) if given["look"] else None
     return {
         "given": given,
+        "labels": LABELS,
         "mma": mma,
         "title": _title(mma),
         "faults": wrong,
