@@ -16,7 +16,10 @@ FEATURES: dict[str, dict[str, str]] = {
     "instruction": {"show": ""},
     "read": {"read": ""},
     "kernel": {"kernel": ""},
-    "memory": {"smem": "", "descriptor": ""},
+    "memory": {
+        "smem": "A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step.",
+        "descriptor": "",
+    },
     "dump": {"dump": ""},
     "capture": {"capture": ""},
     "check": {"check": ""},

@@ -35,6 +35,16 @@ class AccessQuestion:
         "Instead of rows: a byte address a lane, with commas; - for an inactive lane.",
     )
 
+    @property
+    def one(self) -> Json:
+        """The access as POST /banks/solve has it."""
+        lanes = {"address": banks.parse(self.address)} if self.address else {"pattern": self.pattern}
+        return {"access": self.access, **lanes}
+
+    @property
+    def rows(self) -> Json:
+        return {"row_bytes": self.row_bytes, "pad": self.pad}
+
 
 @question
 class BanksQuestion(AccessQuestion):
@@ -45,16 +55,6 @@ class BanksQuestion(AccessQuestion):
         "Other accesses to the same tile (access:pattern or access:addresses)",
         "Other accesses to the same tile: access:pattern or access:addresses.",
     )
-
-    @property
-    def one(self) -> Json:
-        """The access as POST /banks/solve has it."""
-        lanes = {"address": banks.parse(self.address)} if self.address else {"pattern": self.pattern}
-        return {"access": self.access, **lanes}
-
-    @property
-    def rows(self) -> Json:
-        return {"row_bytes": self.row_bytes, "pad": self.pad}
 
 
 @fact
@@ -130,12 +130,12 @@ def bank_facts(given: Json) -> BankCost:
     return use_facts(*use_of(given))
 
 
-def count_wavefronts(asked: BanksQuestion) -> BankCost:
+def count_wavefronts(asked: AccessQuestion) -> BankCost:
     """Wavefronts of one access under a swizzle."""
     return use_facts(*use_asked(asked))
 
 
-def use_asked(asked: BanksQuestion) -> tuple[banks.Use, Swizzle]:
+def use_asked(asked: AccessQuestion) -> tuple[banks.Use, Swizzle]:
     """Return the access that the page asks for, and its swizzle."""
     return use_of(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
 

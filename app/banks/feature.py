@@ -120,7 +120,7 @@ PAGE = Tool(
     context=show_banks,
     picture=_draw,
 )
-COMMAND = Tool(question=AccessQuestion, answer=lambda asked: None, command="banks", run=run_banks)
+COMMAND = Tool(question=AccessQuestion, answer=facts.count_wavefronts, command="banks", run=run_banks)
 FEATURE = Feature(
     tools=(PAGE, COMMAND),
     written=("api",),

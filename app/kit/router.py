@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from lanescope.app.kit.api import ApiRoute, OffLoop, part, query, text, word
+from lanescope.app.kit.api import ApiRoute, OffLoop, defaults_of, parameters_of, query
 from lanescope.app.kit.feature import Feature, Tool
 from lanescope.app.kit.page import page
-from lanescope.app.kit.question import Option, options_of
-from lanescope.app.kit.schemas import NumberText
+from lanescope.app.kit.question import options_of
 from lanescope.app.kit.wire import json_body
 from lanescope.errors import LayoutError
 
@@ -25,9 +24,9 @@ AnyTool = Tool[Any, Any]
 def routes_of(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:
     """Yield the routes of all features by their folders: first the API in the order of /docs, then the pages."""
     for folder, feature in features.items():
+        yield from _api_of(feature.tools).routes
         if "api" in feature.written:
             yield from import_module(f"lanescope.app.{folder}.api").router.routes
-        yield from _api_of(feature.tools).routes
     for folder, feature in features.items():
         yield from _pages_of(feature.tools).routes  # before one that takes any text in their place
         if "page" in feature.written:
@@ -43,11 +42,8 @@ def _api_of(tools: tuple[AnyTool, ...]) -> APIRouter:
 
 
 def _add_api(router: APIRouter, tool: AnyTool) -> None:
-    options = options_of(tool.question)
-    in_path = {name for name in options if f"{{{name}" in tool.api}
-    parameters = {name: _parameter(name, option, name in in_path) for name, option in options.items()}
-    required = in_path | {name for name, option in options.items() if option.required}
-    defaults = {name: inspect.Parameter.empty if name in required else one.default for name, one in options.items()}
+    in_path = {name for name in options_of(tool.question) if f"{{{name}" in tool.api}
+    parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
 
     def answer(given: dict[str, str]) -> Response:
         return json_body(tool.ask(given)[1])
@@ -60,17 +56,6 @@ def _add_api(router: APIRouter, tool: AnyTool) -> None:
         description=inspect.getdoc(tool.answer),
         responses={200: {"model": tool.model}},
     )
-
-
-def _parameter(name: str, option: Option, in_path: bool) -> Any:
-    """Return the annotated type of an option as the document shows it."""
-    if in_path:
-        return Annotated[str, part(option.help, *option.examples)]
-    if option.words:
-        return Annotated[str, word(option.words, option.help)]
-    if option.numeric:
-        return Annotated[NumberText, Query(description=option.help, examples=list(option.examples) or None)]
-    return Annotated[str, text(option.help, *option.examples, alias=name)]
 
 
 def _pages_of(tools: tuple[AnyTool, ...]) -> APIRouter:
