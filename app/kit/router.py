@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
@@ -14,7 +15,6 @@ from starlette.routing import BaseRoute
 from lanescope.app.kit.api import ApiRoute, OffLoop, defaults_of, parameters_of, query
 from lanescope.app.kit.feature import Feature, Tool
 from lanescope.app.kit.page import page
-from lanescope.app.kit.question import options_of
 from lanescope.app.kit.wire import json_body
 from lanescope.errors import LayoutError
 
@@ -42,7 +42,7 @@ def _api_of(tools: tuple[AnyTool, ...]) -> APIRouter:
 
 
 def _add_api(router: APIRouter, tool: AnyTool) -> None:
-    in_path = {name for name in options_of(tool.question) if f"{{{name}" in tool.api}
+    in_path = re.findall(r"{(\w+)", tool.api)
     parameters, defaults = parameters_of(tool.question, in_path), defaults_of(tool.question, in_path)
 
     def answer(given: dict[str, str]) -> Response:
