@@ -17,116 +17,26 @@ from starlette.routing import Match
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from lanescope.app.apidocs import api as openapi
-from lanescope.app.apidocs import page as apidocs_page
-from lanescope.app.banks import api as banks_api
-from lanescope.app.banks import page as banks_page
-from lanescope.app.capture import api as capture_api
-from lanescope.app.capture import page as capture_page
-from lanescope.app.catalogue import api as catalogue_api
-from lanescope.app.catalogue import page as catalogue_page
 from lanescope.app.catalogue import search
 from lanescope.app.catalogue.facts import ChapterFamilies, Limits, chapters
-from lanescope.app.chain import api as chain_api
-from lanescope.app.chain import page as chain_page
-from lanescope.app.compare import api as compare_api
-from lanescope.app.compare import page as compare_page
-from lanescope.app.diagram import api as diagram_api
-from lanescope.app.diagram import page as diagram_page
-from lanescope.app.dump import api as dump_api
-from lanescope.app.dump import page as dump_page
-from lanescope.app.guide import page as guide_page
-from lanescope.app.home import page as home_page
-from lanescope.app.idesc import api as idesc_api
-from lanescope.app.idesc import page as idesc_page
-from lanescope.app.instruction import api as instruction_api
-from lanescope.app.instruction import page as instruction_page
-from lanescope.app.kernel import api as kernel_api
-from lanescope.app.kernel import page as kernel_page
+from lanescope.app.features import load_features
 from lanescope.app.kit.api import ApiRoute
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, digest_of, style
 from lanescope.app.kit.fact import plain
 from lanescope.app.kit.limits import Guard
-from lanescope.app.kit.menus import MENUS, menu_of
+from lanescope.app.kit.menus import entries, menu_of
 from lanescope.app.kit.metrics import Counted, Metrics
 from lanescope.app.kit.page import closing, css, install, templates
 from lanescope.app.kit.plotly import plotly, plotly_url, style_hashes
 from lanescope.app.kit.prefix import Prefix, Slashes
 from lanescope.app.kit.probes import Health, Ready
+from lanescope.app.kit.router import routes_of
 from lanescope.app.kit.settings import Settings
 from lanescope.app.kit.wire import Body
 from lanescope.app.kit.work import Kept, Work, settle
-from lanescope.app.layouts import api as layouts_api
-from lanescope.app.layouts import page as layouts_page
-from lanescope.app.memory import api as memory_api
-from lanescope.app.memory import page as memory_page
-from lanescope.app.metadata import api as metadata_api
-from lanescope.app.metadata import page as metadata_page
-from lanescope.app.read import api as read_api
-from lanescope.app.read import page as read_page
-from lanescope.app.reuse import api as reuse_api
-from lanescope.app.reuse import page as reuse_page
-from lanescope.app.runs import api as runs_api
-from lanescope.app.runs import page as runs_page
 from lanescope.app.runs.hardware import Hardware
-from lanescope.app.scales import api as scales_api
-from lanescope.app.scales import page as scales_page
-from lanescope.app.steps import api as steps_api
-from lanescope.app.steps import page as steps_page
-from lanescope.app.tiles import api as tiles_api
-from lanescope.app.tiles import page as tiles_page
-from lanescope.app.tmem import api as tmem_api
-from lanescope.app.tmem import page as tmem_page
 from lanescope.ptx import catalog
-
-APIS = (  # in the order of /docs
-    catalogue_api,
-    instruction_api,
-    read_api,
-    kernel_api,
-    memory_api,
-    dump_api,
-    capture_api,
-    diagram_api,
-    runs_api,
-    steps_api,
-    reuse_api,
-    compare_api,
-    metadata_api,
-    chain_api,
-    banks_api,
-    tiles_api,
-    layouts_api,
-    idesc_api,
-    tmem_api,
-    scales_api,
-)
-PAGES = (
-    idesc_page,
-    tmem_page,
-    scales_page,
-    memory_page,
-    dump_page,
-    capture_page,
-    kernel_page,
-    guide_page,
-    runs_page,
-    steps_page,
-    reuse_page,
-    compare_page,
-    metadata_page,
-    chain_page,
-    banks_page,
-    diagram_page,
-    tiles_page,
-    layouts_page,
-    openapi,
-    apidocs_page,
-    home_page,
-    read_page,
-    catalogue_page,
-    instruction_page,
-)
 
 
 class Head:
@@ -177,7 +87,7 @@ def nav_chapters() -> list[ChapterFamilies]:
 
 
 templates.env.globals["nav_chapters"] = nav_chapters
-templates.env.globals |= {"menus": MENUS, "menu_of": menu_of}
+templates.env.globals |= {"menus": entries, "menu_of": menu_of}
 
 
 def create_app(
@@ -209,8 +119,7 @@ def create_app(
         redirect_slashes=False,  # Starlette's redirect repeats the Host header; ours is kit/prefix.Slashes
     )
     app.router.route_class = ApiRoute
-    for feature in (*APIS, *PAGES):
-        app.router.routes.extend(feature.router.routes)  # include_router would build every route a second time
+    app.router.routes.extend(routes_of(load_features()))  # include_router would build every route a second time
     app.mount("/static", Assets(directory=STATIC), name="static")
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanescope.app.main import create_app
-from lanescope.app.tmem.epilogue import EXAMPLES, address
+from lanescope.app.tmem.feature import EPILOGUE
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, Epilogue
 from lanescope.blackwell.tmem import Mma
@@ -228,8 +228,8 @@ def test_api_and_page() -> None:
     assert told["row"][33][0] == 16 and "to_shared" in told  # warp 1 begins at row 16
     plain = client.get("/api/v1/tmem/epilogue?access=tcgen05.ld.32x32b.x32&element=f32").json()
     assert "to_shared" not in plain and (plain["store_bytes"], plain["sectors"]) == (16, 32)
-    for _, given in EXAMPLES:
-        page = client.get(address(given))
+    for _, given in EPILOGUE.examples:
+        page = client.get(EPILOGUE.link(given))
         assert page.status_code == 200 and "documented" in page.text and "verified" not in page.text
     assert "stmatrix stores these registers as they are" in client.get("/tmem/epilogue").text
     wrong = client.get("/tmem/epilogue?n=100")

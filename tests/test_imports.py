@@ -66,6 +66,17 @@ def test_help_loads_no_engine() -> None:
     assert loads(["lanescope.app.memory.facts"], "numpy") == "lanescope.app.memory.facts loads numpy"
 
 
+def test_help_of_all_verbs_loads_no_feature() -> None:
+    program = f"""
+import sys
+from lanescope.app import cli
+cli._command_for(["--help"])
+sys.exit(", ".join(set("{HEAVY} lanescope.ptx {SERVER}".split()) & set(sys.modules)))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ran.stderr.strip() == ""
+
+
 STARTS = """
 import sys
 import lanescope.app.cli

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lanescope.app.main import create_app
-from lanescope.app.scales.forms import EXAMPLES, address
+from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.blackwell import idesc, scales, scaling, tmem
 from lanescope.blackwell.tmem import Mma
 from lanescope.cute import layout as cute
@@ -281,8 +281,8 @@ def test_api_and_pages() -> None:
     told = client.get("/api/v1/scale-factors?kind=mxf4&n=192&side=b&row=150").json()
     assert told["b"]["atoms"] == [2, 2] and told["held"]["lanes"] == [22, 54, 86, 118] and len(told["copies"]) == 6
     assert [step["sfa_id"] for step in told["steps"]] == [0, 2, 0, 2]
-    for _, given in EXAMPLES:
-        page = client.get(address(given))
+    for _, given in SCALE_FACTORS.examples:
+        page = client.get(SCALE_FACTORS.link(given))
         assert page.status_code == 200 and "documented" in page.text and "verified" not in page.text
         assert ("<strong>Open.</strong>" in page.text) == (given.get("cta_group") == "2" and "m" not in given)
     wrong = client.get("/scale-factors?tile_k=100")

@@ -98,8 +98,8 @@ def test_every_setting_does_something() -> None:
 def test_the_command_lists_every_setting() -> None:
     from typer.testing import CliRunner
 
-    from lanescope.app.cli import app as command
+    from lanescope.app.cli import attach
 
-    text = " ".join(CliRunner().invoke(command, ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
+    text = " ".join(CliRunner().invoke(attach(), ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
     for name, _, says in rows():
         assert f"--{name.replace('_', '-')}" in text and variable(name) in text and " ".join(says.split())[:30] in text

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from lanescope.app.kit.fact import Json, Says, fact
 from lanescope.app.kit.names import AccessName, AccessPattern, SwizzleMode
+from lanescope.app.kit.question import number_field, question, text_field, word_field
 from lanescope.cute import layout as cute
 from lanescope.errors import LayoutError
 from lanescope.reading import choice, keys, number
@@ -17,6 +18,43 @@ ROW_FIELDS = ("pattern", "row_bytes", "pad")
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
 MOST_ACCESSES = 16
 MOST_PITCH = 1 << 16  # bytes from row to row
+
+
+@question
+class AccessQuestion:
+    """One access at the addresses of its lanes, or at rows by a pattern."""
+
+    access: str = text_field("ldmatrix.x4", "Access", "ldmatrix.x4, st.shared.b128, …", argument=True)
+    pattern: str = word_field(banks.REACHES, "Lane addresses", "How the lanes reach rows of the tile", "ldmatrix")
+    row_bytes: int = number_field(128, "Bytes per row", "Bytes a row of the tile.", least=1, most=MOST_PITCH)
+    pad: int = number_field(0, "Padding per row, bytes", "Bytes of padding a row.", most=MOST_PITCH)
+    swizzle: str = text_field("none", "Swizzle", "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.")
+    address: str = text_field(
+        "",
+        "Or one byte address per lane",
+        "Instead of rows: a byte address a lane, with commas; - for an inactive lane.",
+    )
+
+    @property
+    def one(self) -> Json:
+        """The access as POST /banks/solve has it."""
+        lanes = {"address": banks.parse(self.address)} if self.address else {"pattern": self.pattern}
+        return {"access": self.access, **lanes}
+
+    @property
+    def rows(self) -> Json:
+        return {"row_bytes": self.row_bytes, "pad": self.pad}
+
+
+@question
+class BanksQuestion(AccessQuestion):
+    """One access, and others that the same swizzle shall free."""
+
+    accesses: str = text_field(
+        "",
+        "Other accesses to the same tile (access:pattern or access:addresses)",
+        "Other accesses to the same tile: access:pattern or access:addresses.",
+    )
 
 
 @fact
@@ -90,6 +128,16 @@ def bank_facts(given: Json) -> BankCost:
             "address",
         )
     return use_facts(*use_of(given))
+
+
+def count_wavefronts(asked: AccessQuestion) -> BankCost:
+    """Wavefronts of one access under a swizzle."""
+    return use_facts(*use_asked(asked))
+
+
+def use_asked(asked: AccessQuestion) -> tuple[banks.Use, Swizzle]:
+    """Return the access that the page asks for, and its swizzle."""
+    return use_of(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
 
 
 def pitch(given: Json) -> int:

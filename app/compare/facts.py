@@ -7,11 +7,37 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.fact import Integers, Says, fact
+from lanescope.app.kit.asked import operand
+from lanescope.app.kit.fact import Integers, Json, Says, fact
+from lanescope.app.kit.question import parsed_field, question
 from lanescope.errors import LayoutError
-from lanescope.ptx.instruction import Operand
+from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import IntArray
 from lanescope.render.view import Grid
+
+OPERAND_FIELD: Json = {"required": True, "size": 60, "wide": True}
+
+
+@question
+class CompareQuestion:
+    """Two operands of one size."""
+
+    left: tuple[Instruction, Operand] = parsed_field(
+        operand,
+        "Left operand",
+        "{ptx}/{operand}",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32/a",
+        examples=("ldmatrix.m8n8.x1.b16/data",),
+        **OPERAND_FIELD,
+    )
+    right: tuple[Instruction, Operand] = parsed_field(
+        operand,
+        "Right operand",
+        "{ptx}/{operand} of the same size",
+        "wmma.load.a.sync.aligned.row.m16n16k16.f16/a",
+        examples=("ldmatrix.m8n8.x1.trans.b16/data",),
+        **OPERAND_FIELD,
+    )
 
 
 @fact

@@ -16,12 +16,12 @@ from lanescope.app.diagram.options import DIAGRAM, DRAWN
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction.facts import Detail, OperandMap
 from lanescope.app.instruction.state import with_descriptor
-from lanescope.app.kit.api import ApiRoute, Ptx, part, query, typed, word
+from lanescope.app.kit.api import ApiRoute, Ptx, defaults_of, parameters_of, part, query, word
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import Drawing, servable
 from lanescope.app.kit.wire import Body, json_body, picture
 from lanescope.app.memory.descriptors import Decoded, Verified, parse_descriptor
-from lanescope.app.memory.facts import FORMAT, TILE, TILE_FIELDS, Tile
+from lanescope.app.memory.facts import Tile, TileQuestion
 from lanescope.app.memory.options import LOOK, VERDICT
 from lanescope.descriptor.format import Format as DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
@@ -108,7 +108,10 @@ Bits = Annotated[
 ]
 TileDrawing = Annotated[
     dict[str, str],
-    query(typed(TILE | FORMAT) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS),
+    query(
+        parameters_of(TileQuestion) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()},
+        defaults_of(TileQuestion),
+    ),
 ]
 
 

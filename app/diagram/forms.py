@@ -250,7 +250,7 @@ def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made
     """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk)
     lies.
     """
-    fields = (*memory.TILE_FIELDS, *memory.FORMAT)
+    fields = (*memory.TILE_FIELDS, "format")
     _known(form, query, (*fields, *LOOK))
     made, rows = memory.tile_of({name: query[name] for name in fields if name in query})
     look = look_of(query)

@@ -28,7 +28,7 @@ from lanescope.app.memory import descriptors
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.tiles import LABELLED, look_of, tile_figure
 from lanescope.app.read import reading
-from lanescope.app.scales.forms import figure as scale_way
+from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
 from lanescope.app.tmem.forms import figure as tensor_memory
@@ -283,7 +283,7 @@ DRAWINGS: dict[str, Callable[[Wanted], str | tuple[str, str]]] = {
     "smem": _tile,
     "descriptor": _descriptor,
     "tmem": lambda wanted: tensor_memory(wanted.query),
-    "scale-factors": lambda wanted: scale_way(wanted.query),
+    "scale-factors": lambda wanted: SCALE_FACTORS.figure(wanted.query),
     "banks": _banks,
     "chain": lambda wanted: chain_figure(wanted.query),
     "cute": lambda wanted: cute.figure(wanted.query, wanted.caption),

@@ -22,6 +22,7 @@ from starlette.responses import Response
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.question import Option, options_of, spelled
 from lanescope.app.kit.schemas import PTX, NumberText
 from lanescope.app.kit.wire import Sketch
 from lanescope.app.kit.work import answering, kept, off_loop
@@ -131,12 +132,28 @@ def text(says: str, *examples: str, most: int = LONGEST_TEXT, pattern: str = "",
     return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
 
 
-def typed(rows: Mapping[str, tuple[Iterable[str], str]]) -> dict[str, Any]:
-    """Query parameters for `query`, from rows of (the words it may be, none for a number; what it is)."""
+def parameters_of(asked: type, in_path: Iterable[str] = ()) -> dict[str, Any]:
+    """Query parameters for `query`, from the options of a question; in_path: those that are parts of the path."""
+    return {name: _annotated(name, option, name in in_path) for name, option in options_of(asked).items()}
+
+
+def defaults_of(asked: type, required: Iterable[str] = ()) -> dict[str, Any]:
+    """Defaults for `query`, from the options of a question; none of what is required."""
     return {
-        name: Annotated[str, word(words, says)] if words else Annotated[NumberText, Query(description=says)]
-        for name, (words, says) in rows.items()
+        name: Parameter.empty if option.required or name in required else option.default
+        for name, option in options_of(asked).items()
     }
+
+
+def _annotated(name: str, option: Option, in_path: bool) -> Any:
+    """Return the annotated type of an option as the document shows it."""
+    if in_path:
+        return Annotated[str, part(option.help, *option.examples)]
+    if option.words:
+        return Annotated[str, word(option.words, option.help)]
+    if option.numeric:
+        return Annotated[NumberText, Query(description=option.help, examples=list(option.examples) or None)]
+    return Annotated[str, text(option.help, *option.examples, alias=name)]
 
 
 def part(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
@@ -145,14 +162,22 @@ def part(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
 
 
-def query(parameters: Mapping[str, Any], defaults: Mapping[str, str] | None = None) -> Any:
-    """A dependency: the query as a dict of what was given, and its parameters by name, each an annotated type."""
+def query(parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> Any:
+    """A dependency: the query, with the parts of the path that are parameters, as a dict of what was given, and its
+    parameters by name, each an annotated type. Without a default they are required. Python's keywords need their alias.
+    """
 
     def read(request: Request, **_: str) -> dict[str, str]:
-        return dict(request.query_params)
+        in_path = {name: text for name, text in request.path_params.items() if name in parameters}
+        return dict(request.query_params) | in_path
 
     named = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name, ""), annotation=kind)
+        Parameter(
+            spelled(name),
+            Parameter.KEYWORD_ONLY,
+            default=(defaults or {}).get(name, ""),
+            annotation=kind,
+        )
         for name, kind in parameters.items()
     ]
     first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)

@@ -223,3 +223,9 @@ def storage_option(spec: Mapping[str, object]) -> str:
 
 
 Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligned.", autocompletion=complete)]
+InstructionDescriptor = Annotated[
+    str,
+    typer.Option(
+        "--idesc", help="The instruction descriptor of a tcgen05.mma: its word, or a wish as in m=128,n=64,a=bf16."
+    ),
+]

@@ -12,7 +12,8 @@ Layout = Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedL
 Shape = Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")]
 Bits = Annotated[str, typer.Option(help="Those of tensor<…> in the text, else 16.")]
 app = typer.Typer(rich_markup_mode=None)
-tiles_app = typer.Typer(rich_markup_mode=None)
+tiles_app = typer.Typer(rich_markup_mode=None)  # joins the group of app/tiles
+app.add_typer(tiles_app, name="tiles")
 
 
 @app.command("cute")

@@ -7,24 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from lanescope.app.kit.api import ApiRoute, Given, part, query, takes, typed
+from lanescope.app.kit.api import ApiRoute, Given, part, takes
 from lanescope.app.kit.api import word as word_of
 from lanescope.app.kit.wire import json_body
-from lanescope.app.memory import descriptors, facts
+from lanescope.app.memory import descriptors
 from lanescope.app.memory.descriptors import Decoded, Encoded, Reads, Verified
 from lanescope.app.memory.schemas import EncodeBody, ReadsBody, VerifyBody
 from lanescope.ptx.table import descriptors as descriptor_formats
 
 FORMATS = tuple(row.name for row in descriptor_formats.FORMATS)
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
-
-
-@router.get("/smem/tile", responses={200: {"model": facts.Tile}})
-def tile(given: Annotated[dict[str, str], query(typed(facts.TILE | facts.FORMAT), facts.TILE_FIELDS)]) -> Response:
-    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or
-    N.
-    """
-    return json_body(facts.tile_facts(*facts.tile_of(given)))
 
 
 @router.post("/descriptors/encode", responses={200: {"model": Encoded}}, openapi_extra=takes("EncodeBody", EncodeBody))

@@ -6,41 +6,54 @@ from typing import Annotated
 
 from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact
 from lanescope.app.kit.names import Major, Order, SwizzleMode, Word64
+from lanescope.app.kit.question import number_field, options_of, question, read_question, word_field
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import Format
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import BASE32B, FORMATS, WGMMA, format_of
-from lanescope.reading import asked, choice, number
+from lanescope.reading import choice
 from lanescope.shared import slices, tiling, tma
 from lanescope.shared.swizzle import NAMES, Mode
 from lanescope.shared.tiling import DEFAULT_ORDER
 
-TILE_FIELDS = {
-    "element_bits": "16",
-    "major": "K",
-    "swizzle": "128B",
-    "mn": "64",
-    "k": "64",
-    "rows": "",
-    "order": "",
-    "base": "0",
-}
-# What a tile takes: parameter → (the words it may be, none for a number; what it is).
-TILE: dict[str, tuple[tuple[str, ...], str]] = {
-    "element_bits": ((), "Bits of an element."),
-    "major": (tuple(DEFAULT_ORDER), "Which way is contiguous."),
-    "swizzle": ((*NAMES, BASE32B.name), "The swizzle mode; the last is tcgen05's alone."),
-    "mn": ((), "Elements of M or N."),
-    "k": ((), "Elements of K."),
-    "rows": ((), "Rows of one instruction; 64, or mn where that is less."),
-    "order": (("mn", "k"), "Which way the atoms are laid first; the usual one of the major where it is empty."),
-    "base": ((), "The tile's byte address."),
-}
-FORMAT: dict[str, tuple[tuple[str, ...], str]] = {
-    "format": (tuple(row.name for row in FORMATS), "Who reads the tile: wgmma, or tcgen05.")
-}
+
+@question
+class TileQuestion:
+    """A tile in shared memory."""
+
+    element_bits: int = number_field(16, "Element bits", "Bits of an element.")
+    major: str = word_field(DEFAULT_ORDER, "Major", "Which way is contiguous.", "K", code="bad_major")
+    swizzle: str = word_field(  # the format of the descriptor says which
+        (*NAMES, BASE32B.name),
+        "Swizzle",
+        "The swizzle mode; the last is tcgen05's alone.",
+        "128B",
+        parse=lambda given, field: given,
+    )
+    mn: int = number_field(64, "Tile M or N", "Elements of M or N.")
+    k: int = number_field(64, "Tile K", "Elements of K.")
+    rows: int | None = number_field(
+        None, "Rows of one instruction", "Rows of one instruction; 64, or mn where that is less."
+    )
+    order: str = word_field(
+        ("mn", "k"),
+        "Atoms first along",
+        "Which way the atoms are laid first; the usual one of the major where it is empty.",
+        "",
+        code="bad_tile",
+    )
+    base: int = number_field(0, "First byte", "The tile's byte address.")
+    format: Format = word_field(
+        (row.name for row in FORMATS),
+        "Format",
+        "Who reads the tile.",
+        parse=lambda given, field: format_of(given),
+    )
+
+
 MAJORS = tuple(DEFAULT_ORDER)
+TILE_FIELDS = {name: option.default for name, option in options_of(TileQuestion).items() if name != "format"}
 
 
 @fact
@@ -130,20 +143,25 @@ def mode_of(given: object, form: Format = WGMMA) -> Mode:
 
 
 def tile_of(given: Json) -> tuple[tiling.Tile, int]:
-    """(tile, rows of one instruction) from the parameters of GET /smem/tile."""
-    values = {name: asked(given, name, default) for name, default in TILE_FIELDS.items()}
-    form = format_of(asked(given, "format", WGMMA.name))
+    """(tile, rows of one instruction) from the parameters of GET /smem/tile, among others."""
+    fields = options_of(TileQuestion)
+    return read_tile(read_question(TileQuestion, {name: given[name] for name in fields if name in given}))
+
+
+def read_tile(asked: TileQuestion) -> tuple[tiling.Tile, int]:
+    """Return the tile that is asked for, and the rows of one instruction. LayoutError names the wrong field."""
+    mode = mode_of(asked.swizzle, asked.format)
     tile = tiling.Tile(
-        number(values["element_bits"], "element_bits"),
-        choice(values["major"], "major", MAJORS, "bad_major"),
-        mode_of(values["swizzle"], form),
-        number(values["mn"], "mn"),
-        number(values["k"], "k"),
-        order=values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
-        base=number(values["base"], "base"),
-        form=form,
+        asked.element_bits,
+        asked.major,
+        mode,
+        asked.mn,
+        asked.k,
+        order=asked.order,
+        base=asked.base,
+        form=asked.format,
     )
-    rows = number(values["rows"] or min(tile.mn, 64), "rows")
+    rows = min(tile.mn, 64) if asked.rows is None else asked.rows
     if not rows or rows % 8 or rows > tile.mn:
         raise LayoutError(
             "bad_tile",
@@ -152,6 +170,13 @@ def tile_of(given: Json) -> tuple[tiling.Tile, int]:
             "rows",
         )
     return tile, rows
+
+
+def tile(asked: TileQuestion) -> Tile:
+    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or
+    N.
+    """
+    return tile_facts(*read_tile(asked))
 
 
 def tile_facts(tile: tiling.Tile, rows: int) -> Tile:

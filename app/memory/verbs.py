@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, form_of, given, print_json, save, storage_of, storage_option, verbs, warn
-from lanescope.app.memory.options import LOOK
+from lanescope.app.kit.terminal import AsJson, form_of, print_json, save, storage_of, storage_option, verbs, warn
 
 if TYPE_CHECKING:
     from lanescope.app.memory.descriptors import Fit, Verified
@@ -162,69 +161,3 @@ def _print_fits(fits: list[Fit]) -> None:
         print("  (the smallest tile of each kind; a longer one with the same strides is read alike)")
     else:
         print("  reads no slice of a canonical tile")
-
-
-@app.command()
-def smem(
-    *,
-    element_bits: Annotated[str, typer.Option()] = "16",
-    major: Annotated[str, typer.Option(help="K or MN.")] = "K",
-    swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "128B",
-    mn: Annotated[str, typer.Option()] = "64",
-    k: Annotated[str, typer.Option()] = "64",
-    rows: Annotated[str, typer.Option(help="M or N of one instruction.")] = "",
-    order: Annotated[
-        str,
-        typer.Option(
-            help="Which way the atoms are laid first: mn or k; CUTLASS's order when left out (K-major mn, MN-major k)."
-        ),
-    ] = "",
-    base: Annotated[str, typer.Option(help="First byte of the tile.")] = "0",
-    format: Annotated[str, typer.Option(help=FORMAT)] = "",
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
-    ] = "",
-    theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
-    down: Annotated[str, typer.Option(help="Drawn: " + LOOK["down"][1] + ".")] = "",
-    unit: Annotated[str, typer.Option(help="Drawn: " + LOOK["unit"][1] + ".")] = "",
-    number: Annotated[str, typer.Option(help="Drawn: " + LOOK["number"][1] + ".")] = "",
-    show: Annotated[str, typer.Option(help="Drawn: " + LOOK["show"][1] + ".")] = "",
-    plain: Annotated[bool, typer.Option("--plain", help="Drawn: memory before the swizzle.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
-    from lanescope.app.memory import facts as memory
-
-    asked = ({"format": format} if format else {}) | {
-        "element_bits": element_bits,
-        "major": major,
-        "swizzle": swizzle,
-        "mn": mn,
-        "k": k,
-        "rows": rows,
-        "order": order,
-        "base": base,
-    }
-    if output:
-        from lanescope.app.diagram import forms as pictures
-
-        looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
-        return save(pictures.tile(form_of(output), given(asked | looks))[0], output)
-    facts = memory.tile_facts(*memory.tile_of(asked))
-    if as_json:
-        return print_json(facts)
-    atom = facts.atom
-    print(f"atom {atom.mn}×{atom.k} (mn×k), {atom.bytes} bytes, {atom.count.mn}×{atom.count.k} of them")
-    for name, size, used in (("lbo", facts.lbo_bytes, facts.lbo_used), ("sbo", facts.sbo_bytes, facts.sbo_used)):
-        note = "" if used else f"  ({facts.unused.get(name, 'not read')})"
-        print(f"{name.upper()}  {size} bytes, encoded {size // 16:#x}{note}")
-    cute = facts.cute
-    for unit, text in (
-        ("chunks", cute.chunks),
-        ("elements", cute.elements),
-        ("bytes", cute.bytes),
-        ("bits", cute.bits),
-    ):
-        print(f"{unit:9} {text}")
-    for step in facts.k_steps:
-        print(f"k {step.k:4}  +{step.start_offset_bytes:<6} {step.descriptor}  {step.why}")

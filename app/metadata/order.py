@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact
+from lanescope.app.kit.fact import Integers, Numbers, Says, fact
+from lanescope.app.kit.question import number_field, question, word_field
 from lanescope.ptx import compressed
 from lanescope.ptx.compressed import Written
 from lanescope.ptx.table.compressed import OPCODES, ORDERS
-from lanescope.reading import asked, keys, number
+from lanescope.reading import text
 from lanescope.render.scaling import metadata
 
-# parameter → (the words it may be; what it is; its default).
-ASKED: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "opcode": (OPCODES, "Who reads the metadata.", "tcgen05.mma.sp"),
-    "element": (tuple(dict.fromkeys(name for row in ORDERS for name in row.types)), "The type of A.", "f16"),
-    "rows": ((), "Rows of A, whole atoms; one atom where it is empty.", ""),
-    "k": ((), "Columns of dense A, whole atoms; one atom where it is empty.", ""),
-    "tile_k": ((), "K of wgmma.sp's tile, which its atom spans.", ""),
-    "row": ((), "The row that is looked at.", "3"),
-    "group": ((), "The group along K that is looked at.", "5"),
-}
+SHOWN_WORDS = 4  # from the one that is looked at, either way, itself counted
+
+
+@question
+class OrderQuestion:
+    """A sparse A, and the index of it that is looked at."""
+
+    opcode: str = word_field(OPCODES, "Instruction", "Who reads the metadata.", "tcgen05.mma.sp", parse=text)
+    element: str = word_field(
+        dict.fromkeys(name for row in ORDERS for name in row.types), "Type of A", "The type of A.", "f16", parse=text
+    )
+    rows: int | None = number_field(None, "Rows of A", "Rows of A, whole atoms; one atom where it is empty.")
+    k: int | None = number_field(None, "K of dense A", "Columns of dense A, whole atoms; one atom where it is empty.")
+    tile_k: int | None = number_field(None, "K of the tile", "K of wgmma.sp's tile, which its atom spans.")
+    row: int = number_field(3, "Row", "The row that is looked at.")
+    group: int = number_field(5, "Group of K", "The group along K that is looked at.")
 
 
 @fact
@@ -42,24 +50,18 @@ class MetadataOrder:
     evidence: str
 
 
-def order_of(given: Json) -> tuple[Written, int, int]:
-    """The order of a request, and the row and group that are looked at; LayoutError names the wrong field."""
-    keys(given, ASKED)
-    values = {name: str(asked(given, name, usual)) for name, (_, _, usual) in ASKED.items()}
-    sizes = {name: number(values[name], name) if values[name] else 0 for name in ("rows", "k", "tile_k")}
-    tile = sizes["tile_k"]
-    least = compressed.least(values["opcode"], values["element"], tile)
-    one = compressed.written(
-        values["opcode"], values["element"], sizes["rows"] or least[0], sizes["k"] or least[1], tile
-    )
-    return one, number(values["row"], "row"), number(values["group"], "group")
+def written_for(asked: OrderQuestion) -> Written:
+    """Return the order of a request; LayoutError names the wrong field."""
+    tile = asked.tile_k or 0
+    least = compressed.least(asked.opcode, asked.element, tile)
+    return compressed.written(asked.opcode, asked.element, asked.rows or least[0], asked.k or least[1], tile)
 
 
-def order_facts(given: Json) -> MetadataOrder:
-    """GET /metadata-order."""
-    one, row, group = order_of(given)
+def find_index(asked: OrderQuestion) -> MetadataOrder:
+    """Sparsity metadata in global memory as CUTLASS's compressors write them for mma.sp, wgmma.sp and tcgen05."""
+    one = written_for(asked)
     rows, groups = one.coords
-    word, bit = one.where(row, group)
+    word, bit = one.where(asked.row, asked.group)
     return MetadataOrder(
         opcode=one.order.opcode,
         element=one.element,
@@ -77,22 +79,30 @@ def order_facts(given: Json) -> MetadataOrder:
     )
 
 
-def context(query: Json) -> dict[str, Any]:
-    """Everything the page shows."""
-    given = {name: str(query[name]) for name in query if name in ASKED}
-    one, row, group = order_of(given)
-    word, bit = one.where(row, group)
+def show_index(asked: OrderQuestion, told: MetadataOrder) -> dict[str, Any]:
+    """Return what the page shows beside the answer."""
+    one = written_for(asked)
     rows, groups = one.coords
-    first = word // 8 * 8
+    first = told.word // 8 * 8
     return {
         "one": one,
-        "given": {name: given.get(name) or usual for name, (_, _, usual) in ASKED.items()},
-        "choices": {name: words for name, (words, _, _) in ASKED.items() if words},
-        "looked": (row, group, word, bit),
+        "looked": (asked.row, asked.group, told.word, told.bit),
         "lines": [
             (at, [(int(rows[at, n]), int(groups[at, n])) for n in range(8)])
             for at in range(first, min(first + 8, len(rows)))
         ],
         "order": metadata(one),
-        "error": None,
     }
+
+
+def print_index(asked: OrderQuestion, told: MetadataOrder) -> Iterator[str]:
+    """Yield the lines of the command."""
+    yield f"{told.opcode}, A {told.element}, {told.rows} × {told.k}: {told.bytes} bytes of metadata"
+    yield f"  row {asked.row}, group {asked.group}: word {told.word}, bits {told.bit}–{told.bit + 3}"
+    yield f"  atoms: {told.atoms[0]} along the rows (these come first), {told.atoms[1]} along K"
+    yield f"  an atom, (word)(index) to (row)(group of {told.group} elements): {told.pattern}"
+    for word, (its, groups) in enumerate(zip(told.row, told.group_of, strict=True)):
+        if abs(word - told.word) < SHOWN_WORDS:
+            held = " ".join(f"{a},{b}" for a, b in zip(its.tolist(), groups.tolist(), strict=True))
+            yield f"  word {word}: {held}"
+    yield f"  {told.evidence}"

@@ -10,19 +10,12 @@ from starlette.responses import Response
 from lanescope import reading
 from lanescope.app.instruction import words
 from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.page import form_page, page
-from lanescope.app.metadata import order
+from lanescope.app.kit.page import page
 from lanescope.app.metadata.facts import dense_cells, metadata_facts, stored_cells
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
-
-
-@router.get("/metadata/order")
-def order_page(request: Request) -> Response:
-    """Metadata in global memory; where a field is wrong, the form as it was sent over the default."""
-    return form_page(request, "metadata/order.html", order.context)
 
 
 @router.get("/metadata/{ptx}")

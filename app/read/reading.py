@@ -12,7 +12,7 @@ from lanescope import reader
 from lanescope.app.catalogue import search, topics
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extended
-from lanescope.app.kit.menus import MENUS
+from lanescope.app.kit.menus import entry_of
 from lanescope.app.memory.described import described, link_at
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.app.read.languages import in_english
@@ -117,7 +117,6 @@ _CALLED = re.compile(
 )
 _SHAPE = re.compile(r"m\d+n\d+k\d+")
 _OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],")
-_ENTRIES = {entry.href: entry for menu in MENUS for entry in menu.entries}
 
 
 def read(text: str) -> Reading:
@@ -340,7 +339,7 @@ def _pages(text: str) -> list[Meaning]:
             out.append(_topic(topic.title, page, topic.summary))
     for page, asked_by in TOOLS.items():
         if not asked_by.isdisjoint(alone):
-            entry = _ENTRIES[page]
+            entry = entry_of(page)
             out.append(_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
     return out
 

@@ -7,12 +7,30 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope import reading
-from lanescope.app.kit.fact import ByThread, Says, fact
+from lanescope.app.kit.asked import instruction
+from lanescope.app.kit.fact import ByThread, Json, Says, fact
+from lanescope.app.kit.question import number_field, parsed_field, question
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.reuse import code, conversion
 from lanescope.tiles.reuse import reuse
 
-FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+FLASH = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+INSTRUCTION_FIELD: Json = {"required": True, "examples": (FLASH,), "size": 58, "wide": True, "suggest": "known"}
+
+
+@question
+class ReuseQuestion:
+    """Two instructions, of which the second takes what the first made."""
+
+    from_: Instruction = parsed_field(
+        instruction, "D of", "The instruction whose D is reused.", FLASH, **INSTRUCTION_FIELD
+    )
+    to: Instruction = parsed_field(
+        instruction, "A of", "The instruction whose A it becomes.", FLASH, **INSTRUCTION_FIELD
+    )
+    step: int = number_field(0, "K step", "The K step of A that tile, thread and value show.", examples=("0",))
 
 
 @fact
@@ -45,14 +63,13 @@ class Reuse:
     code: str
 
 
-def reuse_facts(first: Instruction, second: Instruction, step_text: int | str = "0") -> Reuse:
-    """Which of A's values are already in their lane, in which order of K all are, and the code that makes A's
-    registers.
-
-    tile, thread, value: those of one K step; stay, total, order and code: of all.
+def find_reuse(asked: ReuseQuestion) -> Reuse:
+    """Reuse of D of `from` as A of `to`: [thread][value] of A in one K `step` → the D tile, thread and value that hold
+    the element.
     """
+    first, second = asked.from_, asked.to
     found = reuse(first, second)
-    step = reading.number(step_text or "0", "step", 0, found.steps - 1)
+    step = reading.number(asked.step, "step", 0, found.steps - 1)
     return Reuse(
         from_=first.ptx,
         to=second.ptx,

@@ -5,33 +5,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from lanescope.app.kit.fact import Json, Says, fact, sometimes
+from lanescope.app.kit.fact import Says, fact, sometimes
 from lanescope.app.kit.names import Word32, Word64
+from lanescope.app.kit.question import number_field, question, word_field
+from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, sparse
 from lanescope.blackwell import idesc, scaling
 from lanescope.blackwell.scales import SOURCE
 from lanescope.blackwell.scaling import Side, Step
 from lanescope.blackwell.tmem import COLUMNS, FACTORS, Mma
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
-from lanescope.reading import asked, choice, keys, number
 
 KINDS_SCALED = tuple(row.name for row in KINDS if row.scaled)
-SIDES = ("a", "b")
-# parameter → (the words it may be, none for a number; what it is; its default).
-ASKED: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "kind": (KINDS_SCALED, "The kind of the MMA.", KINDS_SCALED[0]),
-    "scale_vec": (tuple(FACTORS), "Scale factors a row has in one MMA; the kind's first where it is empty.", ""),
-    "cta_group": (("1", "2"), "CTAs that issue it together.", "1"),
-    "sparse": (("0", "1"), "1: with .sp.", "0"),
-    "m": ((), "Rows of D; of both CTAs with cta_group 2.", "128"),
-    "n": ((), "Columns of D.", "256"),
-    "tile_k": ((), "K of the CTA's tile: a multiple of the instruction's K.", "256"),
-    "column": ((), "The column of tensor memory where A's factors begin; B's follow them.", "256"),
-    "shared": ((), "The byte of shared memory where A's factors begin; B's follow them.", "0"),
-    "side": (SIDES, "Whose factor is looked at.", "a"),
-    "row": ((), "Row of A, or column of B.", "37"),
-    "factor": ((), "Number of the factor along K.", "5"),
-}
+
+
+@question
+class ScaleQuestion:
+    """A block-scaled tile, and the factor of it that is followed."""
+
+    kind: str = word_field(KINDS_SCALED, "Kind", "The kind of the MMA.")
+    scale_vec: str = word_field(
+        tuple(FACTORS), "Scale vector", "Scale factors a row has in one MMA; the kind's first where it is empty.", ""
+    )
+    cta_group: str = cta_group()
+    sparse: bool = sparse()
+    m: int = rows_of_d()
+    n: int = columns_of_d()
+    tile_k: int = number_field(256, "K of the tile", "K of the CTA's tile: a multiple of the instruction's K.")
+    column: int = number_field(
+        256, "First column", "The column of tensor memory where A's factors begin; B's follow them."
+    )
+    shared: int = number_field(
+        0, "First byte of shared memory", "The byte of shared memory where A's factors begin; B's follow them."
+    )
+    side: str = word_field(("a", "b"), "Look at factor of", "Whose factor is looked at.", called={"a": "A", "b": "B"})
+    row: int = number_field(37, "Row of A or column of B", "Row of A, or column of B.")
+    factor: int = number_field(5, "Factor", "Number of the factor along K.")
+
+
 OPEN = "How the factors of a pair with M = 128 lie in shared memory for their copies is open."
 
 
@@ -131,33 +142,21 @@ class Tile:
         return self.a.split
 
 
-def tile_of(given: Json) -> Tile:
-    """The tile of a request; LayoutError names the wrong field."""
-    keys(given, ASKED)
-    values = {name: str(asked(given, name, usual)) for name, (_, _, usual) in ASKED.items()}
-    for name, (words, _, _) in ASKED.items():
-        if words and values[name]:
-            values[name] = choice(values[name], name, words)
-    sizes = {name: number(values[name], name) for name in ("m", "n", "tile_k", "column", "shared", "row", "factor")}
-    mma = Mma(
-        idesc.kind(values["kind"]),
-        idesc.form_of(values["cta_group"], "0"),
-        values["sparse"] == "1",
-        sizes["m"],
-        sizes["n"],
-        scale_vec=values["scale_vec"],
-    )
-    a, b = scaling.sides(mma, sizes["tile_k"], (sizes["column"], None), (sizes["shared"], None))
+def tile_of(asked: ScaleQuestion) -> Tile:
+    """Return the tile that is asked for; LayoutError names the wrong field."""
+    form = idesc.form_of(asked.cta_group, "0")
+    mma = Mma(idesc.kind(asked.kind), form, asked.sparse, asked.m, asked.n, scale_vec=asked.scale_vec)
+    a, b = scaling.sides(mma, asked.tile_k, (asked.column, None), (asked.shared, None))
     last = b.column + b.columns
     if last > COLUMNS:
         says = f"The factors reach column {last - 1}; the last is {COLUMNS - 1}."
         raise LayoutError("outside", says, f"They take {a.columns} and {b.columns} columns.", "column")
-    return Tile(a, b, values["side"], sizes["row"], sizes["factor"])
+    return Tile(a, b, asked.side, asked.row, asked.factor)
 
 
-def scale_facts(given: Json) -> ScaleFactors:
-    """GET /scale-factors."""
-    tile = tile_of(given)
+def scale_factors(asked: ScaleQuestion) -> ScaleFactors:
+    """The scale factors of a block-scaled tile: their atoms, copies, columns of tensor memory, and each MMA's ids."""
+    tile = tile_of(asked)
     mma = tile.mma
     where = tile.looked.where(tile.row, tile.factor)
     return ScaleFactors(

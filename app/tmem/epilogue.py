@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
-from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
-from lanescope.app.tmem import facts
+from lanescope.app.kit.fact import Integers, Numbers, Says, fact, sometimes
+from lanescope.app.kit.question import link_to, number_field, question, text_field, word_field
+from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, ws
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, STORED, Epilogue
+from lanescope.blackwell.tmem import Mma
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, choice, keys, number
 from lanescope.render import epilogue as code
 
-ELEMENTS = ("bf16", "f16", "f32")
-# parameter → (the words it may be, none for text; what it is; its default).
-ASKED: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "kind": (idesc.NAMES, "The kind of the MMA.", "f16"),
-    "cta_group": (("1", "2"), "CTAs that issue it together.", "1"),
-    "ws": (("0", "1"), "1: with .ws.", "0"),
-    "m": ((), "Rows of D; of both CTAs with cta_group 2.", "128"),
-    "n": ((), "Columns of D.", "256"),
-    "d": (("f32", "f16"), "The type of D: f16 takes the low half of a column.", "f32"),
-    "access": ((), "The load of every warp.", "tcgen05.ld.16x256b.x4"),
-    "element": (ELEMENTS, "The type that is stored.", "bf16"),
-    "stored": (STORED, "How D lies in shared memory.", "128B"),
-    "warp": ((), "The warp whose thread is looked at.", "0"),
-    "thread": ((), "The thread of that warp.", "5"),
-}
-EXAMPLES: tuple[tuple[str, dict[str, str]], ...] = (
-    ("16x256b → stmatrix", {}),
-    ("32x32b → rows of global memory", {"access": "tcgen05.ld.32x32b.x32"}),
-    ("f16 D, packed → stmatrix", {"d": "f16", "element": "f16", "access": "tcgen05.ld.16x128b.x8.pack::16b"}),
-    ("M = 64", {"m": "64", "n": "128"}),
-    ("A pair, M = 128", {"cta_group": "2", "n": "128"}),
-    ("Whole rows in shared memory", {"stored": ROWS, "n": "64"}),
-)
+
+@question
+class EpilogueQuestion:
+    """D's way out of tensor memory, and the thread that is looked at."""
+
+    kind: str = word_field(idesc.NAMES, "Kind", "The kind of the MMA.", "f16")
+    cta_group: str = cta_group()
+    ws: bool = ws()
+    m: int = rows_of_d(size=4)
+    n: int = columns_of_d(size=4)
+    d: str = word_field(("f32", "f16"), "Type of D", "The type of D: f16 takes the low half of a column.")
+    access: str = text_field("tcgen05.ld.16x256b.x4", "Load", "The load of every warp.", size=34)
+    element: str = word_field(("bf16", "f16", "f32"), "Stored as", "The type that is stored.")
+    stored: str = word_field(
+        STORED, "In shared memory", "How D lies in shared memory.", "128B", called={ROWS: "whole rows"}
+    )
+    warp: int = number_field(0, "Warp", "The warp whose thread is looked at.", most=3, size=4)
+    thread: int = number_field(5, "Thread", "The thread of that warp.", most=tmem.QUARTER - 1, size=4)
+
+    @property
+    def bits(self) -> int:
+        """Bits of the element that is stored."""
+        return 32 if self.element == "f32" else 16
 
 
 @fact
@@ -71,24 +72,14 @@ class TmemEpilogue:
     )
 
 
-def made_of(given: Json) -> tuple[Epilogue, dict[str, str]]:
-    """The epilogue of a request and its words; LayoutError names the wrong field."""
-    keys(given, ASKED)
-    values = {name: str(asked(given, name, usual)) for name, (_, _, usual) in ASKED.items()}
-    for name, (words, _, _) in ASKED.items():
-        if words:
-            values[name] = choice(values[name], name, words)
-    if values["d"] == "f16" and values["element"] != "f16":
-        says = f"D is f16; it is stored as {values['element']}."
+def epilogue_of(asked: EpilogueQuestion) -> Epilogue:
+    """Return the epilogue that is asked for; LayoutError names the wrong field."""
+    if asked.d == "f16" and asked.element != "f16":
+        says = f"D is f16; it is stored as {asked.element}."
         raise LayoutError("bad_choice", says, "An f16 D is stored as f16.", "element")
-    mma = facts.mma_of({name: values[name] for name in ("kind", "cta_group", "ws", "m", "n")})
-    found = tmem.access(values["access"])
-    return Epilogue(mma, found, values["d"] == "f16"), values
-
-
-def bits_of(values: Json) -> int:
-    """Bits of the element that is stored."""
-    return 32 if values["element"] == "f32" else 16
+    form = idesc.form_of(asked.cta_group, int(asked.ws))
+    mma = Mma(idesc.kind(asked.kind), form, False, asked.m, asked.n)
+    return Epilogue(mma, tmem.access(asked.access), asked.d == "f16")
 
 
 def costs(made: Epilogue) -> list[ToShared]:
@@ -99,11 +90,11 @@ def costs(made: Epilogue) -> list[ToShared]:
     return [ToShared(stored=name, instructions=n, wavefronts=w, ideal=i) for name, (n, w, i) in told]
 
 
-def epilogue_facts(given: Json) -> TmemEpilogue:
-    """GET /tmem/epilogue."""
-    made, values = made_of(given)
+def out(asked: EpilogueQuestion) -> TmemEpilogue:
+    """What every thread holds of D after its loads, and what storing it to shared or global memory costs."""
+    made = epilogue_of(asked)
     row, col = made.first()
-    wide, requests, sectors = made.rows(bits_of(values))
+    wide, requests, sectors = made.rows(asked.bits)
     return TmemEpilogue(
         id=made.d.letter,
         access=made.access.ptx,
@@ -121,19 +112,11 @@ def epilogue_facts(given: Json) -> TmemEpilogue:
     )
 
 
-def address(given: Json) -> str:
-    """The page of an epilogue."""
-    return "/tmem/epilogue" + (f"?{urlencode(given)}" if given else "")
-
-
-def context(query: Json) -> dict[str, Any]:
-    """Everything the page shows."""
-    given = {name: str(query[name]) for name in query if name in ASKED}
-    made, values = made_of(given)
-    told = epilogue_facts(given)
-    warp, thread = number(values["warp"], "warp", 0, 3), number(values["thread"], "thread", 0, tmem.QUARTER - 1)
+def show_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> dict[str, Any]:
+    """Return what the page shows beside the answer."""
+    made = epilogue_of(asked)
     per = made.per_register
-    at = warp * tmem.QUARTER + thread
+    at = asked.warp * tmem.QUARTER + asked.thread
     held = [
         (
             value // per,
@@ -143,24 +126,51 @@ def context(query: Json) -> dict[str, Any]:
         )
         for value in range(told.row.shape[1])
     ]
-    fits = made.matrices and values["element"] != "f32"
-    shared = code.to_shared(made, made.stored(values["stored"]), values["element"]) if fits else ""
+    fits = made.matrices and asked.element != "f32"
+    shared = code.to_shared(made, made.stored(asked.stored), asked.element) if fits else ""
     return {
-        "told": told,
-        "given": values,
         "made": made,
-        "choices": {name: words for name, (words, _, _) in ASKED.items() if words},
         "held": held[:16],
         "more": max(len(held) - 16, 0),
         "fits": fits,
         "shared": shared,
-        "global": code.to_global(made, bits_of(values), values["element"]),
-        "examples": [{"title": title, "href": address(one)} for title, one in EXAMPLES],
-        "better": address(given | {"access": told.fitting}),
-        "map": "/tmem?"
-        + urlencode(
-            {name: values[name] for name in ("kind", "cta_group", "ws", "m", "n")}
-            | {"access": made.access.ptx, "at": "0:0", "warp": "0"}
+        "global": code.to_global(made, asked.bits, asked.element),
+        "map": link_to(
+            "/tmem",
+            {
+                "kind": asked.kind,
+                "cta_group": asked.cta_group,
+                "ws": int(asked.ws),
+                "m": asked.m,
+                "n": asked.n,
+                "access": made.access.ptx,
+                "at": "0:0",
+                "warp": "0",
+            },
         ),
-        "error": None,
     }
+
+
+def print_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> Iterator[str]:
+    """Yield the lines of the command."""
+    shown = show_epilogue(asked, told)
+    yield f"D, layout {told.id}: {told.loads} loads of {told.registers} registers, {told.access}"
+    yield f"warp {asked.warp}, thread {asked.thread}, after the warp's first load:"
+    for register, half, row, col in shown["held"]:
+        yield f"  r{register}{' ' + half if half else ''}: {f'D[{row}, {col}]' if row >= 0 else 'none of D'}"
+    if shown["more"]:
+        yield f"  … {shown['more']} more"
+    for cost in (told.to_shared or []) if shown["fits"] else []:
+        ideal = f"{cost.wavefronts} wavefronts, {cost.ideal} ideal"
+        yield f"stmatrix, {cost.stored}: {cost.instructions} instructions, {ideal}"
+    if asked.element == "f32":
+        yield "stmatrix stores 16-bit elements; f32 goes to global memory."
+    elif not told.to_shared:
+        yield f"stmatrix cannot store these registers as they are; those of {told.fitting} it can."
+    stores = "store" if told.requests == 1 else "stores"
+    yield (
+        f"global memory: {told.requests} {stores} of {told.store_bytes} bytes a thread for one load,"
+        f" {told.sectors} sectors each"
+    )
+    yield told.evidence
+    yield shown["shared"] or shown["global"]

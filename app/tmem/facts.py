@@ -5,24 +5,70 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
+from lanescope.app.kit.question import flag_field, number_field, options_of, question, text_field, word_field
+from lanescope.app.kit.tcgen05 import columns_of_d, rows_of_d
 from lanescope.blackwell import idesc, tmem
-from lanescope.blackwell.tmem import Access, Mma, Placed
+from lanescope.blackwell.kind import Kind
+from lanescope.blackwell.tmem import OPERANDS, Access, Mma, Placed
 from lanescope.errors import LayoutError
-from lanescope.reading import asked, choice, keys, number
+from lanescope.reading import number
 
-# What an MMA is: parameter → (the words it may be, none for a number; what it is; its default).
-MMA: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "kind": (idesc.NAMES, "The kind of the MMA.", "f16"),
-    "cta_group": (("1", "2"), "CTAs that issue it together.", "1"),
-    "ws": (("0", "1"), "1: with .ws.", "0"),
-    "sparse": (("0", "1"), "1: with .sp.", "0"),
-    "m": ((), "Rows of D; of both CTAs with cta_group 2.", "128"),
-    "n": ((), "Columns of D.", "256"),
-    "k": ((), "K of one instruction; the kind's where it is empty.", ""),
-    "bits": ((), "Bits of an element of A in its container; the kind's where it is empty.", ""),
-    "scale_vec": (("1X", "2X", "4X"), "Scale factors a row has; the kind's first where it is empty.", ""),
-}
 PLACES = {"d": "0", "a": "", "metadata": "", "scale_a": "", "scale_b": ""}  # column of each; empty: not placed
+
+
+def _parse_group(given: object, field: str) -> int:
+    return number(given, field, 1, 2)
+
+
+def _parse_switch(given: object, field: str) -> bool:
+    return bool(number(given, field, 0, 1))
+
+
+@question
+class MmaQuestion:
+    """One tcgen05.mma."""
+
+    kind: Kind = word_field(
+        idesc.NAMES, "Kind", "The kind of the MMA.", "f16", parse=lambda given, field: idesc.kind(given)
+    )
+    cta_group: int = word_field(("1", "2"), "CTA group", "CTAs that issue it together.", parse=_parse_group)
+    ws: bool = flag_field(".ws", "1: with .ws.", _parse_switch)
+    sparse: bool = flag_field("Sparse A", "1: with .sp.", _parse_switch)
+    m: int = rows_of_d()
+    n: int = columns_of_d()
+    k: int | None = number_field(None, "K", "K of one instruction; the kind's where it is empty.")
+    bits: int | None = number_field(
+        None, "Element bits", "Bits of an element of A in its container; the kind's where it is empty."
+    )
+    scale_vec: str = word_field(
+        ("1X", "2X", "4X"),
+        "Scale vector",
+        "Scale factors a row has; the kind's first where it is empty.",
+        "",
+        code="bad_scale_vec",
+    )
+
+
+@question
+class OperandQuestion:
+    """An operand in tensor memory."""
+
+    operand: str = word_field(OPERANDS, "Operand", "Which operand.", "d", code="bad_operand")
+
+
+@question
+class LayoutQuestion(MmaQuestion, OperandQuestion):
+    """Where an operand of an MMA lies; it is asked before the MMA."""
+
+
+@question
+class AccessQuestion:
+    """An access to tensor memory."""
+
+    access: str = text_field(tmem.EXAMPLE, "Access", "A tcgen05.ld, .st, .cp or .shift.", examples=(tmem.EXAMPLE,))
+    split: int = number_field(
+        0, "Half split", "The constant of 16x32bx2; x, or 2x packed, where it is 0.", most=tmem.COLUMNS
+    )
 
 
 @fact
@@ -60,25 +106,28 @@ class TmemAccess:
     word: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: 32-bit word of that row.")] = sometimes()
 
 
-def mma_of(given: Json) -> Mma:
-    """The MMA of a request; LayoutError names the field that is illegal."""
-    values = {name: str(asked(given, name, usual)) for name, (_, _, usual) in MMA.items()}
-    row = idesc.kind(values["kind"])
-    form = idesc.form_of(values["cta_group"], values["ws"])
-    sizes = {name: number(values[name] or 0, name) for name in ("m", "n", "k", "bits")}
-    vector = values["scale_vec"] and choice(values["scale_vec"], "scale_vec", MMA["scale_vec"][0], "bad_scale_vec")
-    return Mma(row, form, bool(number(values["sparse"], "sparse", 0, 1)), **sizes, scale_vec=vector)
+def mma_of(asked: MmaQuestion) -> Mma:
+    """Return the MMA that is asked for; LayoutError names the field that is illegal."""
+    form = idesc.form_of(asked.cta_group, int(asked.ws))
+    return Mma(
+        asked.kind,
+        form,
+        asked.sparse,
+        asked.m,
+        asked.n,
+        k=asked.k or 0,
+        bits=asked.bits or 0,
+        scale_vec=asked.scale_vec,
+    )
 
 
-def layout_facts(given: Json) -> TmemLayout:
-    """GET /tmem/layout."""
-    keys(given, ("operand", *MMA))
-    mma = mma_of(given)
-    operand = choice(given.get("operand") or "d", "operand", tmem.OPERANDS, "bad_operand")
-    found = tmem.layout(mma, operand)
+def layout(asked: LayoutQuestion) -> TmemLayout:
+    """Which lane and column of tensor memory holds which element of an operand of one tcgen05.mma."""
+    mma = mma_of(asked)
+    found = tmem.layout(mma, asked.operand)
     coords = list(found.coords.values())
     return TmemLayout(
-        operand=operand,
+        operand=asked.operand,
         id=found.letter,
         pattern=str(found.pattern),
         axes=found.axes,
@@ -92,10 +141,9 @@ def layout_facts(given: Json) -> TmemLayout:
     )
 
 
-def access_facts(given: Json) -> TmemAccess:
-    """GET /tmem/access."""
-    keys(given, ("access", "split"))
-    found = tmem.access(given.get("access") or tmem.EXAMPLE, number(given.get("split") or 0, "split", 0, tmem.COLUMNS))
+def access(asked: AccessQuestion) -> TmemAccess:
+    """Which lanes and columns an access touches, counted from its address, and which register holds which."""
+    found = tmem.access(asked.access, asked.split)
     first, second = found.pattern.evaluate()[:2]
     second = tmem.split_columns(found, second)
     moved = found.by_warp or found.verb == "shift"
@@ -125,7 +173,10 @@ def placed_of(mma: Mma, given: Json, prefix: str = "") -> list[Placed]:
             continue
         lane, colon, column = text.rpartition(":")
         field = f"{operand}_at"
-        at = (number(lane, field, 0, tmem.LANES - 1) if colon else 0, number(column, field, 0, tmem.COLUMNS - 1))
+        at = (
+            number(lane, field, 0, tmem.LANES - 1) if colon else 0,
+            number(column, field, 0, tmem.COLUMNS - 1),
+        )
         try:
             found = tmem.layout(mma, operand)
         except LayoutError as error:
@@ -145,7 +196,7 @@ def more_of(text: str) -> list[Json]:
         for word in line.split():
             name, equals, value = word.partition("=")
             name = f"{name}_at" if name in PLACES else name
-            if not equals or name not in (*MMA, *(f"{one}_at" for one in PLACES)):
+            if not equals or name not in (*options_of(MmaQuestion), *(f"{one}_at" for one in PLACES)):
                 raise LayoutError(
                     "bad_mma",
                     f"'{word[:40]}' says nothing of an MMA.",

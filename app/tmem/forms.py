@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.tmem import draw, facts
-from lanescope.app.tmem.facts import MMA, PLACES
+from lanescope.app.tmem.facts import MmaQuestion
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.idesc import Idesc
 from lanescope.blackwell.tmem import Access, Allocation, Fault, Mma, Placed
@@ -17,19 +18,24 @@ from lanescope.errors import LayoutError
 from lanescope.reading import number
 from lanescope.render.tmem import statement
 
-FIELDS = (
-    *MMA,
-    *(f"{name}_at" for name in PLACES),
-    "alloc",
-    "first",
-    "more",
-    "access",
-    "at",
-    "warp",
-    "split",
-    "look",
-    "idesc",
-)
+MMA = options_of(MmaQuestion)
+LABELS = labels_of(MmaQuestion) | {
+    "d_at": "D",
+    "a_at": "A",
+    "metadata_at": "Metadata",
+    "scale_a_at": "Scale A",
+    "scale_b_at": "Scale B",
+    "alloc": "Columns allocated",
+    "first": "First column",
+    "more": "More MMAs in the same columns",
+    "access": "Load, store, copy or shift",
+    "at": "At lane:column",
+    "warp": "By warp",
+    "split": "Half split",
+    "look": "Look at lane:column",
+    "idesc": "Its idesc",
+}
+FIELDS = tuple(LABELS)
 DEFAULT = {"a_at": "", "access": "tcgen05.ld.sync.aligned.32x32b.x32.b32", "at": "64:32", "warp": "2"}
 # Placements to begin with: (what it is, the address that shows it).
 EXAMPLES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -71,12 +77,12 @@ def context(query: Json) -> dict[str, Any]:
     given = {name: str(query.get(name, "")) for name in FIELDS}
     if not any(given.values()):
         given |= DEFAULT
-    mma = facts.mma_of({name: given[name] for name in MMA})
+    mma = facts.mma_of(read_question(MmaQuestion, {name: given[name] for name in MMA}))
     mmas: dict[str, Mma] = {}
     placed = facts.placed_of(mma, {k: v for k, v in given.items() if v})
     mmas |= {one.name: mma for one in placed}
     for n, more in enumerate(facts.more_of(given["more"]), 2):
-        other = facts.mma_of({name: more.get(name, "") for name in MMA})
+        other = facts.mma_of(read_question(MmaQuestion, {name: more.get(name, "") for name in MMA}))
         own = facts.placed_of(other, more, f"{n}: ")
         placed += own
         mmas |= {one.name: other for one in own}
@@ -100,6 +106,7 @@ def context(query: Json) -> dict[str, Any]:
     look = _at(given["look"]) if given["look"] else None
     return {
         "given": given,
+        "labels": LABELS,
         "mma": mma,
         "title": _title(mma),
         "faults": wrong,
@@ -112,7 +119,7 @@ def context(query: Json) -> dict[str, Any]:
         "look": look,
         "svg": draw.picture(_panels(placed, mmas, mma), allocation, touched, overlap),
         "examples": [{"title": title, "href": address(asked)} for title, asked in EXAMPLES],
-        "choices": {name: words for name, (words, _, _) in MMA.items() if words},
+        "choices": {name: option.words for name, option in MMA.items() if option.words},
         "operands": mma.operands,
         "word": _word(mma),
         "code": statement(access) if access else "",

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from lanescope.app.kit.api import OffLoop
-from lanescope.app.kit.page import form_page, page
-from lanescope.app.tmem import epilogue, forms
+from lanescope.app.kit.page import page
+from lanescope.app.tmem import forms
 from lanescope.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -22,9 +22,3 @@ def tmem_page(request: Request) -> Response:
     except LayoutError as error:
         given = {name: query.get(name, "") for name in forms.FIELDS}
         return page(request, "tmem/page.html", forms.context({}) | {"error": error, "given": given}, 422)
-
-
-@router.get("/tmem/epilogue")
-def epilogue_page(request: Request) -> Response:
-    """D's way out; where a field is wrong, the form as it was sent over the default."""
-    return form_page(request, "tmem/epilogue.html", epilogue.context)

@@ -1,0 +1,138 @@
+"""What accesses to shared memory cost in banks, and the swizzle that frees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from lanescope.app.banks import facts
+from lanescope.app.banks.draw import banks_svg, chart
+from lanescope.app.banks.facts import AccessQuestion, BankCost, BanksQuestion, Solved
+from lanescope.app.kit import links
+from lanescope.app.kit.encode import dumps
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.terminal import answer, json_of, print_json
+from lanescope.app.tiles import main_loop_facts
+from lanescope.errors import LayoutError
+from lanescope.shared import banks
+from lanescope.shared.banks import parse
+from lanescope.shared.swizzle import MODES
+
+
+def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
+    """Return what the page shows beside the answer."""
+    use, xor = facts.use_asked(asked)
+    wanted = [asked.one, *(item for item in facts.accesses(asked.accesses) if item != asked.one)]
+    solved = facts.solve({"accesses": wanted} | ({} if all("address" in item for item in wanted) else asked.rows))
+    least = solved.swizzle
+    cost = use.cost(xor)
+    mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
+    pitch = {"s_pitch_bytes": str(facts.pitch(asked.rows))} if not asked.address else {}
+    return {
+        "accesses": banks.ACCESSES,
+        "patterns": banks.REACHES,
+        "solved": solved,
+        "tile": mode,
+        "most_free": max((phase.ideal for phase in cost.phases), default=1),
+        "chart": dumps(chart(cost)).decode(),
+        "chained": links.chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition("?")[2],
+        "apply": f"{least.bits},{least.base},{least.shift}",
+    }
+
+
+def run_banks(
+    words: dict[str, str],
+    *,
+    solve: Annotated[bool, typer.Option("--solve", help="Find the smallest swizzle without conflicts.")] = False,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="--solve: another access to free together, access:pattern or access:addresses."),
+    ] = None,
+    loop: Annotated[
+        str, typer.Option(help="Instead: a file, or -, with the body of POST /tiles/loop; a whole main loop.")
+    ] = "",
+    as_json: bool,
+) -> None:
+    """Print what an access costs, or the swizzle that frees it. Exit status 1 where there are conflicts."""
+    if loop:
+        return _loop(loop, as_json)
+    one: dict[str, Any] = {name: words[name] for name in ("access", "pattern") if name in words}
+    if "address" in words:
+        one["address"] = parse(words["address"])
+    rows = {name: words[name] for name in ("row_bytes", "pad") if name in words}
+    swizzle = {"swizzle": words["swizzle"]} if "swizzle" in words else {}
+    if solve and swizzle:
+        raise LayoutError(
+            "bad_usage", "--solve looks for the swizzle: --swizzle says one.", "Give one of the two.", "swizzle"
+        )
+    if also and not solve:
+        raise LayoutError(
+            "bad_usage",
+            "--also names accesses to free together.",
+            "Add --solve, or count one access at a time.",
+            "also",
+        )
+    if solve:
+        return _solve(rows | {"accesses": [one, *facts.accesses(", ".join(also or []))]}, as_json)
+    found = facts.use_facts(*facts.use_of(one | rows | swizzle))
+    if as_json:
+        print_json(found)
+    else:
+        under = f" under {found.swizzle}" if swizzle else ""
+        print(f"{found.access}{under}: {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way")
+        for number, phase in enumerate(found.phases):
+            lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
+            print(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
+    if found.ways > 1:
+        raise typer.Exit(1)
+
+
+def _solve(asked: dict[str, Any], as_json: bool) -> None:
+    solved = facts.solve(asked)
+    answer(solved, _solved, as_json, solved.free)
+
+
+def _solved(solved: Solved) -> Iterator[str]:
+    """The smallest swizzle and why, and what it does for each access."""
+    yield solved.why + (f" That is mode {solved.mode} of TMA and wgmma." if solved.mode not in (None, "none") else "")
+    for row in solved.accesses:
+        where = row.pattern or "at the addresses given"
+        yield f"  {row.access} {where}: {row.ways_before}-way without, {row.ways}-way with it"
+
+
+def _loop(file: str, as_json: bool) -> None:
+    found = main_loop_facts.loop_banks(json_of(file))
+    answer(found, main_loop_facts.bank_lines, as_json, found.free)
+
+
+def _draw(asked: BanksQuestion, told: BankCost) -> str:
+    use, xor = facts.use_asked(asked)
+    return banks_svg([use.cost(xor)])
+
+
+PAGE = Tool(
+    question=BanksQuestion,
+    answer=facts.count_wavefronts,
+    page="/banks",
+    template="banks/page.html",
+    context=show_banks,
+    picture=_draw,
+)
+COMMAND = Tool(question=AccessQuestion, answer=facts.count_wavefronts, command="banks", run=run_banks)
+FEATURE = Feature(
+    tools=(PAGE, COMMAND),
+    written=("api",),
+    menu=(Entry("Shared memory", 6, "Bank conflicts", "/banks", "wavefronts of one warp's access"),),
+    bodies={
+        "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
+        "/api/v1/banks/solve": {
+            "row_bytes": 128,
+            "accesses": [
+                {"access": "ldmatrix.x4", "pattern": "ldmatrix"},
+                {"access": "st.shared.b128", "address": [16 * lane for lane in range(32)]},
+            ],
+        },
+    },
+)

@@ -1,0 +1,18 @@
+"""ldmatrix and stmatrix between a storage and an operand."""
+
+from __future__ import annotations
+
+from lanescope.app.kit.feature import Entry, Feature
+
+FEATURE = Feature(
+    written=("api", "page"),
+    menu=(Entry("Shared memory", 7, "ldmatrix chain", "/chain", "from a stored tile to the operand's registers"),),
+    bodies={
+        "/api/v1/chain": {
+            "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144},
+            "load": "ldmatrix.m8n8.x4.shared.b16",
+            "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32",
+            "operand": "a",
+        },
+    },
+)

@@ -1,0 +1,7 @@
+"""Descriptors and tensor maps in source files."""
+
+from __future__ import annotations
+
+from lanescope.app.kit.feature import Feature
+
+FEATURE = Feature()

@@ -1,0 +1,61 @@
+"""Two operands, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lanescope.app.compare.facts import CompareQuestion, Comparison, compare
+from lanescope.app.kit import links
+from lanescope.app.kit.draw import marked
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.render.palette import BOTH, MOVED, REORDERED, RIGHT
+from lanescope.render.view import Grid
+
+MARKS = {
+    RIGHT: "same lane, same value",
+    REORDERED: "same lane, another value",
+    MOVED: "another lane",
+    BOTH: "held more often on one side",
+}
+
+
+def compare_operands(asked: CompareQuestion) -> Comparison:
+    """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another
+    lane, 3 the same place and, on one side, others beside it.
+    """
+    return compare(asked.left[1], asked.right[1])
+
+
+def show_sides(asked: CompareQuestion, told: Comparison) -> dict[str, Any]:
+    """Return what the page shows beside the answer."""
+    sides = (asked.left, asked.right)
+    (first, _), (second, _) = sides
+    reused = {"a", "d"} <= set(first.operands) & set(second.operands)
+    return {
+        "reuse": links.reuse(first, second) if reused else "",
+        "sides": [{"ptx": one.ptx, "op": op, "svg": _draw_side(one, op, told)} for one, op in sides],
+    }
+
+
+def _draw_side(one: Instruction, op: Operand, told: Comparison) -> str:
+    title = f"{op.name.upper()} of {one.ptx}"
+    return marked(Grid(op), told.moved, Grid(op).labels("lane:value"), title, MARKS)
+
+
+COMPARE = Tool(
+    question=CompareQuestion,
+    answer=compare_operands,
+    api="compare",
+    page="/compare",
+    template="compare/page.html",
+    context=show_sides,
+    name="compare_api",
+)
+FEATURE = Feature(
+    tools=(COMPARE,),
+    menu=(Entry("Instructions", 2, "Compare operands", "/compare", "where two register layouts differ"),),
+    examples={
+        "/api/v1/compare": "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
+    },
+)

@@ -1,0 +1,59 @@
+"""The features of the application, a line each, in the order of /docs.
+
+A feature is a folder of app/ whose feature.py has a FEATURE (app/kit/feature.py). Beside its name stand its verbs of
+the command, so that a verb loads no other feature, with their help, so that --help loads none: "" where a verbs.py
+says it, which loads nothing else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from lanescope.app.kit.feature import Feature
+
+FEATURES: dict[str, dict[str, str]] = {
+    "catalogue": {"list": ""},
+    "instruction": {"show": ""},
+    "read": {"read": ""},
+    "kernel": {"kernel": ""},
+    "memory": {
+        "smem": "A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step.",
+        "descriptor": "",
+    },
+    "dump": {"dump": ""},
+    "capture": {"capture": ""},
+    "check": {"check": ""},
+    "diagram": {"diagram": ""},
+    "runs": {"steps": "", "gpu": ""},
+    "steps": {},
+    "reuse": {},
+    "compare": {},
+    "metadata": {"metadata": "Sparsity metadata in global memory."},
+    "chain": {"chain": ""},
+    "banks": {
+        "banks": "Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are"
+        " conflicts."
+    },
+    "tiles": {"tiles": ""},
+    "layouts": {"tiles": "", "cute": "", "convert": "", "feeds": ""},
+    "idesc": {"idesc": ""},
+    "tmem": {"tmem": "Tensor memory of tcgen05."},
+    "scales": {
+        "scale-factors": "The scale factors of a block-scaled tile: one factor followed, the copies, and the ids of"
+        " each MMA."
+    },
+    "guide": {},
+    "home": {},
+    "apidocs": {},
+}
+
+
+def load_feature(folder: str) -> Feature:
+    """Return the feature of a folder."""
+    found: Feature = import_module(f"lanescope.app.{folder}.feature").FEATURE
+    return found
+
+
+def load_features() -> dict[str, Feature]:
+    """Return all features by their folders."""
+    return {folder: load_feature(folder) for folder in FEATURES}

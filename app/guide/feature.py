@@ -1,0 +1,9 @@
+"""The guide."""
+
+from __future__ import annotations
+
+from lanescope.app.kit.feature import Feature
+
+FEATURE = Feature(
+    written=("page",),
+)

@@ -1,0 +1,123 @@
+"""The commands of features: what their tools declare, and those that verbs.py writes by hand."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from inspect import Parameter, Signature
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from lanescope.app.kit.feature import Feature, Tool
+from lanescope.app.kit.question import Option, options_of, spelled
+from lanescope.app.kit.terminal import AsJson, given, print_json
+
+Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help answers in half the time
+
+
+class Verb(NamedTuple):
+    """A verb of the command, or a part of a group of that name."""
+
+    name: str
+    group: bool
+    commands: typer.Typer
+    help: str | None
+
+
+def verbs_of(folder: str, feature: Feature, help: str) -> Iterator[Verb]:
+    """Yield the verbs of a feature; help: of the verb, or the group, of its tools."""
+    for tool in feature.tools:
+        if tool.command:
+            name, _, below = tool.command.partition(" ")
+            made = Commands()
+            made.command(below or name, help=tool.help if below else help)(_function_of(tool))
+            yield Verb(name, bool(below), made, help)
+    if "verbs" in feature.written:
+        yield from written_verbs(folder)
+
+
+def written_verbs(folder: str) -> Iterator[Verb]:
+    """Yield the verbs of a feature's verbs.py."""
+    written = import_module(f"lanescope.app.{folder}.verbs").app
+    for command in written.registered_commands:
+        made = Commands()
+        made.registered_commands.append(command)
+        yield Verb(command.name or command.callback.__name__, False, made, None)
+    for group in written.registered_groups:
+        yield Verb(group.name, True, group.typer_instance, group.typer_instance.info.help)
+
+
+def add_verbs(command: typer.Typer, verbs: list[Verb]) -> None:
+    """Add the verbs of one name: a command, or the parts of a group."""
+    if not verbs[0].group:
+        command.add_typer(verbs[0].commands)
+        return
+    group = Commands(no_args_is_help=True, help=verbs[0].help)
+    for verb in verbs:
+        group.add_typer(verb.commands)
+    command.add_typer(group, name=verbs[0].name)
+
+
+def verb_of(run: Callable[..., None]) -> Verb:
+    """Return the verb of a function that Typer reads."""
+    made = Commands()
+    made.command()(run)
+    return Verb(run.__name__, False, made, None)
+
+
+def stub_of(name: str, help: str) -> Verb:
+    """Return a verb that says its help and does nothing."""
+    made = Commands()
+    made.command(name, help=help)(lambda: None)
+    return Verb(name, False, made, help)
+
+
+def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
+    """Return what Typer makes a command of: a function with an option for each of the question."""
+    options = options_of(tool.question)
+
+    def run(*, as_json: bool, **typed: Any) -> None:
+        words = {name: typed.pop(spelled(name)) for name in options}
+        words = given({name: "1" * word if isinstance(word, bool) else word for name, word in words.items()})
+        (tool.run or partial(_answer, tool))(words, as_json=as_json, **typed)
+
+    parameters = [
+        Parameter(
+            spelled(name), Parameter.KEYWORD_ONLY, default=_left_out(option), annotation=_annotation(name, option)
+        )
+        for name, option in options.items()
+    ]
+    own = inspect.signature(tool.run, eval_str=True).parameters if tool.run else {}
+    parameters += [one for one in own.values() if one.kind is Parameter.KEYWORD_ONLY and one.name != "as_json"]
+    parameters.append(Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson))
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _answer(tool: Tool[Any, Any], words: dict[str, str], *, as_json: bool) -> None:
+    """Answer a question and print it."""
+    asked, found = tool.ask(words)
+    if as_json:
+        print_json(found)
+    elif tool.lines:
+        print("\n".join(tool.lines(asked, found)))
+    if not tool.succeeds(found):
+        raise typer.Exit(1)
+
+
+def _left_out(option: Option) -> Any:
+    if option.argument and not option.required:
+        return option.default
+    return False if option.flag else inspect.Parameter.empty if option.required else ""
+
+
+def _annotation(name: str, option: Option) -> Any:
+    """Return what Typer documents of an option."""
+    if option.argument:
+        return Annotated[str, typer.Argument(help=option.command_help)]
+    kind = bool if option.flag else str
+    return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.command_help)]

@@ -1,0 +1,104 @@
+"""Tiles in shared memory, and the 64-bit matrix descriptors that read them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.terminal import form_of, given, print_json, save
+from lanescope.app.memory import facts
+from lanescope.app.memory.facts import TileQuestion
+from lanescope.app.memory.options import LOOK
+from lanescope.ptx.table.descriptors import FORMATS
+
+
+def run_smem(
+    words: dict[str, str],
+    *,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
+    ] = "",
+    theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
+    down: Annotated[str, typer.Option(help="Drawn: " + LOOK["down"][1] + ".")] = "",
+    unit: Annotated[str, typer.Option(help="Drawn: " + LOOK["unit"][1] + ".")] = "",
+    number: Annotated[str, typer.Option(help="Drawn: " + LOOK["number"][1] + ".")] = "",
+    show: Annotated[str, typer.Option(help="Drawn: " + LOOK["show"][1] + ".")] = "",
+    plain: Annotated[bool, typer.Option("--plain", help="Drawn: memory before the swizzle.")] = False,
+    as_json: bool,
+) -> None:
+    """Print or draw a tile: its atom, strides, CuTe layouts, and the descriptor of every K step."""
+    if output:
+        from lanescope.app.diagram import forms as pictures  # which draws what this folder knows
+
+        looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
+        return save(pictures.tile(form_of(output), given(words | looks))[0], output)
+    told = TILE.ask(words)[1]
+    if as_json:
+        return print_json(told)
+    atom = told.atom
+    print(f"atom {atom.mn}×{atom.k} (mn×k), {atom.bytes} bytes, {atom.count.mn}×{atom.count.k} of them")
+    for name, size, used in (("lbo", told.lbo_bytes, told.lbo_used), ("sbo", told.sbo_bytes, told.sbo_used)):
+        note = "" if used else f"  ({told.unused.get(name, 'not read')})"
+        print(f"{name.upper()}  {size} bytes, encoded {size // 16:#x}{note}")
+    cute = told.cute
+    for unit, text in (
+        ("chunks", cute.chunks),
+        ("elements", cute.elements),
+        ("bytes", cute.bytes),
+        ("bits", cute.bits),
+    ):
+        print(f"{unit:9} {text}")
+    for step in told.k_steps:
+        print(f"k {step.k:4}  +{step.start_offset_bytes:<6} {step.descriptor}  {step.why}")
+
+
+TILE = Tool(question=TileQuestion, answer=facts.tile, api="smem/tile", command="smem", run=run_smem)
+FEATURE = Feature(
+    tools=(TILE,),
+    written=("api", "page"),
+    menu=(
+        Entry(
+            "Shared memory",
+            1,
+            "Matrix descriptor",
+            "/descriptor",
+            "which bytes a word reads, and whether they are your tile",
+        ),
+        Entry("Shared memory", 4, "Tile", "/smem", "where each element lies under a swizzle mode"),
+        Entry("Shared memory", 5, "Swizzle atoms", "/smem/atoms", "the smallest repeating blocks, side by side"),
+        Entry("Blackwell", 4, "Matrix descriptor", "/descriptor/tcgen05", "which bytes tcgen05.mma's word reads"),
+    ),
+    examples={
+        "/api/v1/smem/tile": "/api/v1/smem/tile?major=K&swizzle=128B&mn=128&k=64",
+        "/api/v1/descriptors/{word}": "/api/v1/descriptors/0x4000004004000101",
+        **{
+            f"/descriptor/{row.name}/{{word}}.{{form}}": f"/descriptor/{row.name}/{row.documented}.svg"
+            for row in FORMATS
+        },
+    },
+    bodies={
+        "/api/v1/descriptors/encode": {
+            "start_address": 4096,
+            "lbo_bytes": 16,
+            "sbo_bytes": 1024,
+            "base_offset": 0,
+            "swizzle": "128B",
+        },
+        "/api/v1/descriptors/reads": {
+            "descriptor": "0x4000004000010100",
+            "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16",
+            "operand": "a",
+            "major": "K",
+        },
+        "/api/v1/descriptors/verify": {
+            "descriptor": "0x4000004004000101",
+            "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16",
+            "operand": "a",
+            "major": "K",
+            "storage": {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096},
+            "slice": {"mn": 0, "k": 0},
+        },
+    },
+)

@@ -1,0 +1,92 @@
+"""Scale factors: one factor followed from global memory to tensor memory, and the copies and MMAs of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.scales import draw, facts
+from lanescope.app.scales.facts import ScaleFactors, ScaleQuestion
+from lanescope.render import scaling as code
+
+
+def show_factor(asked: ScaleQuestion, told: ScaleFactors) -> dict[str, Any]:
+    """Return what the page shows beside the answer."""
+    tile = facts.tile_of(asked)
+    issued = "" if tile.open else code.issue(tile.a, [*tile.a.copies(), *tile.b.copies()], facts.steps(tile))
+    return {
+        "shown": {"scale_vec": tile.mma.scale_vec},
+        "choices": {"scale_vec": tile.mma.kind.scaled},
+        "title": f"kind::{told.kind}, scale_vec::{told.scale_vec}: 1 factor = {told.block} elements of K",
+        "open": facts.OPEN if tile.open else "",
+        "order": code.order(),
+        "issue": issued,
+        "register": code.register(tile.a.per_step),
+    }
+
+
+def draw_factor(asked: ScaleQuestion, told: ScaleFactors) -> str:
+    """Return the picture of one factor in three memories."""
+    tile = facts.tile_of(asked)
+    return draw.picture(tile.looked, tile.row, tile.factor, tile.looked.where(tile.row, tile.factor))
+
+
+def print_factors(asked: ScaleQuestion, told: ScaleFactors) -> Iterator[str]:
+    """Yield the lines of the command."""
+    yield f"kind::{told.kind}, scale_vec::{told.scale_vec}: a factor scales {told.block} elements of K"
+    for name, one in (("A", told.a), ("B", told.b)):
+        last = one.column + one.columns - 1
+        yield f"  {name}: {one.rows} × {one.factors} factors, columns {one.column}–{last} of tensor memory"
+    held = told.held
+    index = f"[{held.row}, {held.factor}]" if held.operand == "a" else f"[{held.factor}, {held.row}]"
+    yield f"SF{held.operand.upper()}{index}: byte {held.row_major} row-major, byte {held.atoms} in atoms"
+    if held.shared is not None:
+        yield f"  shared memory: byte {held.shared}"
+    lanes = " ".join(map(str, held.lanes))
+    yield f"  tensor memory: column {held.column}, byte {held.byte}, lanes {lanes}; read by MMA {held.step}"
+    if told.copies:
+        yield f"{len(told.copies)} copies, {told.copy}"
+    for copy in told.copies:
+        first = f"from {copy.row}, factors from {copy.factor}"
+        yield f"  {copy.operand.upper()} {first}: descriptor {copy.descriptor} to column {copy.column}"
+    if not told.copies:
+        yield facts.OPEN
+    yield f"{len(told.steps)} MMAs of K = {told.k}"
+    for step in told.steps:
+        where = f"factors of A at column {step.column_a}, id {step.sfa_id}; of B at {step.column_b}, id {step.sfb_id}"
+        yield f"  K {step.k}: {where}; idesc {step.idesc}"
+    yield told.evidence
+
+
+SCALE_FACTORS = Tool(
+    question=ScaleQuestion,
+    answer=facts.scale_factors,
+    api="scale-factors",
+    page="/scale-factors",
+    template="scales/page.html",
+    context=show_factor,
+    picture=draw_factor,
+    command="scale-factors",
+    lines=print_factors,
+    examples=(
+        ("mxf8f6f4, 128 × 256 × 256", {}),
+        ("mxf4nvf4 with 16 elements a factor", {"kind": "mxf4nvf4", "scale_vec": "4X", "n": "128"}),
+        ("mxf4, N = 192", {"kind": "mxf4", "n": "192", "side": "b", "row": "150"}),
+        ("A pair of CTAs, M = 256", {"cta_group": "2", "m": "256", "n": "256", "side": "b", "row": "200"}),
+        ("A pair with M = 128", {"cta_group": "2", "n": "128", "side": "b", "row": "70"}),
+    ),
+)
+FEATURE = Feature(
+    tools=(SCALE_FACTORS,),
+    menu=(
+        Entry(
+            "Blackwell",
+            3,
+            "Scale factors",
+            "/scale-factors",
+            "from row-major to tensor memory, and the id of each step of K",
+        ),
+    ),
+    examples={"/api/v1/scale-factors": "/api/v1/scale-factors?kind=mxf4nvf4&scale_vec=4X&n=128"},
+)

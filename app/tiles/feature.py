@@ -1,0 +1,56 @@
+"""Whole tiles: TiledMMA, TiledCopy, main loops."""
+
+from __future__ import annotations
+
+from lanescope.app.kit.feature import Entry, Feature
+
+FEATURE = Feature(
+    written=("api", "page"),
+    menu=(
+        Entry("Tiles", 1, "TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
+        Entry("Tiles", 2, "TiledCopy", "/tiles/copy", "who moves what, how wide, at which cost in banks and sectors"),
+        Entry("Tiles", 3, "C as the next A", "/tiles/mma/chain", "FlashAttention’s P: is it there in registers?"),
+        Entry("Tiles", 4, "Main loop", "/tiles/loop", "from global memory to registers: what arrives, what it costs"),
+    ),
+    examples={
+        "/tiles/mma.{form}": "/tiles/mma.svg?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=32x16x16",
+        "/tiles/copy.{form}": (
+            "/tiles/copy.svg?atom=cp.async&bits=128&tile=32x64&thr_layout=(8,8):(8,1)&val_layout=(1,8)"
+        ),
+        "/tiles/loop.{form}": "/tiles/loop.svg",
+    },
+    bodies={
+        "/api/v1/tiles/mma": {
+            "atom": "SM80_16x8x16_F32F16F16F32_TN",
+            "atom_layout": "(2,2,1)",
+            "permutation": "(32,32,16)",
+            "tile": [64, 64, 32],
+        },
+        "/api/v1/tiles/mma/chain": {
+            "first": {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(4,1,1)", "tile": [64, 64, 64]},
+            "second": {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(4,1,1)", "tile": [64, 128, 64]},
+        },
+        "/api/v1/tiles/loop": {
+            "tiled_mma": {
+                "atom": "SM80_16x8x16_F32F16F16F32_TN",
+                "atom_layout": "(2,2,1)",
+                "permutation": "(32,32,16)",
+                "tile": [64, 64, 64],
+            },
+            "a": {
+                "store": {"atom": "cp.async", "bits": 128, "thr_layout": "(16,8):(8,1)", "val_layout": "(1,8)"},
+                "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B"},
+                "load": "SM75_U32x4_LDSM_N",
+            },
+        },
+        "/api/v1/tiles/copy": {
+            "atom": "cp.async",
+            "bits": 128,
+            "element_bits": 16,
+            "thr_layout": "(16,8):(8,1)",
+            "val_layout": "(1,8)",
+            "tile": [64, 64],
+            "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"},
+        },
+    },
+)
