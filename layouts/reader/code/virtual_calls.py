@@ -1,0 +1,103 @@
+"""Virtual calls: which function of an object's class overrides the one that was found. ISO C++20: [class.virtual]."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.overloads import Candidate
+from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.values import (
+    Closure,
+    Object,
+    Record,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+
+def dispatch(ev: Evaluator, closure: Closure, chosen: Candidate, count: int) -> tuple[Closure, Candidate | None]:
+    """The function that a call of a virtual one runs, by the class of the object; None where that is not known."""
+    function, this = chosen.function, closure.this
+    owner = closure.home(function).owner
+    if closure.direct or this is None or not isinstance(owner, Record) or not owner.polymorphic or function.static:
+        return closure, chosen
+    whole = (this.whole or this) if isinstance(this, Object) else None
+    dynamic = (whole.dynamic or whole.record) if whole is not None else None
+    open_ = whole is None or (whole.loose and not whole.dynamic)
+    if dynamic is owner and not open_:
+        return closure, chosen
+    virtual = _declared_virtual(ev, owner, function)
+    if virtual is False or (virtual is None and open_):
+        return closure, chosen
+    if open_ or virtual is None or dynamic is None:
+        return closure, None
+    found = _final_override(ev, dynamic, function, owner)
+    if found is None or (found[0] is not function and count < len(function.parameters)):
+        return closure, None
+    other, home = found
+    if other is function:
+        return closure, chosen
+    made = Closure((other,), home.scope, whole, closure.templates, constant=closure.constant)
+    return made, replace(chosen, function=other)
+
+
+def _declared_virtual(ev: Evaluator, owner: Record, function: tree.Function) -> bool | None:
+    """Whether a member function is virtual: it says so, or a base's that it overrides does."""
+    if function.virtual:
+        return True
+    if owner.opaque:
+        return None
+    answers: list[bool | None] = [False]
+    for base in owner.bases:
+        answers.append(_declared_virtual_like(ev, base, function, owner))
+    return True if True in answers else None if None in answers else False
+
+
+def _declared_virtual_like(ev: Evaluator, record: Record, function: tree.Function, owner: Record) -> bool | None:
+    answers = [_declared_virtual_like(ev, base, function, owner) for base in record.bases]
+    for one in _own_functions(record, function.name):
+        same = _overrides(ev, function, owner, one, record)
+        answers.append(None if same is None else same and one.virtual)
+    return True if True in answers else None if None in answers else False
+
+
+def _overrides(ev: Evaluator, one: tree.Function, home: Record, two: tree.Function, other: Record) -> bool | None:
+    """Whether a function of a derived class has the parameters of one of a base."""
+    if len(one.parameters) != len(two.parameters) or one.const != two.const or one.templates or two.templates:
+        return False
+    answers: list[bool | None] = []
+    for a, b in zip(one.parameters, two.parameters, strict=True):
+        if a.type is None or b.type is None:
+            return None
+        mine, theirs = ev.kind(a.type, home.scope), ev.kind(b.type, other.scope)
+        bare = [k if k.pointers or k.reference else replace(k, const=False) for k in (mine, theirs)]
+        answers.append(same_type(*bare))
+    return False if False in answers else None if None in answers else True
+
+
+def _final_override(
+    ev: Evaluator, record: Record, function: tree.Function, owner: Record
+) -> tuple[tree.Function, Record] | None:
+    """The function of a class that overrides another's, and the class that has it; None where that is not known."""
+    if record is owner:
+        return function, owner
+    for one in _own_functions(record, function.name):
+        same = _overrides(ev, one, record, function, owner)
+        if same is None:
+            return None
+        if same:
+            return one, record
+    bases = [base for base in record.bases if base.descends(owner)]
+    if len(bases) != 1 or record.opaque:
+        return None
+    found: tuple[tree.Function, Record] | None = _final_override(ev, bases[0], function, owner)
+    return found
+
+
+def _own_functions(record: Record, name: str) -> list[tree.Function]:
+    """The functions of a name that a class itself declares."""
+    found = record.methods.get(name)
+    return [f for f in found.functions if found.home(f).owner is record] if found is not None else []
