@@ -114,6 +114,11 @@ def declared_kind(ev: Evaluator, place: Any, value: Any) -> Kind | None:
         return Kind(place.field.inner.name, record=place.field.inner)
     if isinstance(place, Part) and place.field.whole is not None:
         return Kind(place.field.whole.name, place.field.whole, place.field.whole.bits)
+    return _kind_of_held(ev, value)
+
+
+def _kind_of_held(ev: Evaluator, value: Any) -> Kind | None:
+    """The type of what a place of an unknown type holds."""
     if isinstance(value, Term):
         return value.kind
     if isinstance(value, Array) and value.typed is None:
@@ -121,9 +126,9 @@ def declared_kind(ev: Evaluator, place: Any, value: Any) -> Kind | None:
         return None if e is None else replace(e, dims=(Int(len(value.cells)), *e.dims))
     if isinstance(value, Array):
         return value.typed if isinstance(value.typed, Kind) else None
-    if isinstance(value, Address | Closure):
-        return ev.argument_of(value).kind if isinstance(value, Address) else None
-    found: Kind | None = ev.kind_of(value)
+    if isinstance(value, Closure):
+        return None
+    found: Kind | None = ev.argument_of(value).kind if isinstance(value, Address) else ev.kind_of(value)
     return found
 
 

@@ -58,7 +58,21 @@ def evaluate_call(ev: Evaluator, one: tree.Call, scope: Scope) -> Any:
         return call_python(ev, one, target, name=name, templates=templates, named=named, scope=scope)
     if name == "get" and templates and len(one.arguments) == 1 and not isinstance(target, Closure):
         return tuple_item(ev, one, templates, scope)
-    arguments = ev.arguments(one, scope)
+    return _call_target(ev, one, target, name=name, templates=templates, named=named, scope=scope)
+
+
+def _call_target(
+    ev: Evaluator,
+    one: tree.Call,
+    target: Any,
+    *,
+    name: str,
+    templates: tuple[Any, ...],
+    named: dict[str, Any],
+    scope: Scope,
+) -> Any:
+    """Call what a name of C++ means: an object, a function of the text, or one that it does not have."""
+    function, arguments = one.function, ev.arguments(one, scope)
     if isinstance(target, Object):
         made = ev.operator("()", target, None, one, arguments=arguments, constant=const_of(ev, function, scope))
         if made is not None:
@@ -137,41 +151,56 @@ def call(
     if ev.python:
         chosen: Candidate | None = Candidate(python_overload(ev, closure, len(given) + len(named)), (), {})
     else:
-        chosen = ev.chosen(closure, arguments)
-    if chosen is not None and not ev.python:
-        closure, chosen = dispatch(ev, closure, chosen, len(arguments))
-    if closure.this is not None and not isinstance(closure.this, Object | Part) and not ev.python:
-        ev.forget_alike(closure.this, chosen.function if chosen is not None else None)
+        closure, chosen = _choose(ev, closure, arguments)
     if chosen is None or chosen.function.body is None or _endless_call(ev, chosen.function):
-        name = closure.functions[0].name
-        if not ev.python:
-            ev.forget_call(arguments, closure)
-            may_throw(ev, name)
-        inner = ", ".join(short(a.value if isinstance(a, Argument) else a) for a in arguments)
-        return Term(
-            ev.fresh(f"{name}({inner})"[:120]) if not ev.python else f"{name}({inner})"[:120],
-            _return_kind(ev, closure),
-            name,
-            span=span,
-        )
+        return _call_unread(ev, closure, arguments, span)
     function = chosen.function
     scope = ev.bound(closure, chosen, arguments, named)
     ev.called.add(id(function))
     known_before = len(ev.found)
-    refers = function.returns is not None and bool(function.returns.reference) and not ev.python
-    ev.enter(function.name, span, passed=_passed(function, closure, at), refers=refers, constant=function.const)
-    ev.frames[-1].returns = ev.return_kind(function, scope)
-    ev.frames[-1].instance = _instance_key(ev, closure, function, scope)
-    ev.frames[-1].single = not ev.python and _returns_once(ev, function)
-    try:
-        value = ev.finish(ev.run_body(function, scope), scope)
-    finally:
-        ev.leave()
+    value = _run_called(ev, closure, function, scope, span, at)
     if ev.is_descriptor(value, function.name):
         del ev.found[known_before:]
     if isinstance(value, Object) and value.record.ends and not value.held and not ev.python:
         ev.temporaries.append((value, MADE))
     return value
+
+
+def _choose(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> tuple[Closure, Candidate | None]:
+    """The function that a call of C++ runs, as overloads and the object's class decide; None where not known."""
+    chosen = ev.chosen(closure, arguments)
+    if chosen is not None:
+        closure, chosen = dispatch(ev, closure, chosen, len(arguments))
+    if closure.this is not None and not isinstance(closure.this, Object | Part):
+        ev.forget_alike(closure.this, chosen.function if chosen is not None else None)
+    return closure, chosen
+
+
+def _call_unread(ev: Evaluator, closure: Closure, arguments: list[Any], span: Span) -> Term:
+    """A call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
+    name = closure.functions[0].name
+    if not ev.python:
+        ev.forget_call(arguments, closure)
+        may_throw(ev, name)
+    inner = ", ".join(short(a.value if isinstance(a, Argument) else a) for a in arguments)
+    text = f"{name}({inner})"[:120]
+    return Term(ev.fresh(text) if not ev.python else text, _return_kind(ev, closure), name, span=span)
+
+
+def _run_called(
+    ev: Evaluator, closure: Closure, function: tree.Function, scope: Scope, span: Span, at: tree.Call | None
+) -> Any:
+    """Run the body of a function in a frame of its own; return its value."""
+    refers = function.returns is not None and bool(function.returns.reference) and not ev.python
+    ev.enter(function.name, span, passed=_passed(function, closure, at), refers=refers, constant=function.const)
+    frame = ev.frames[-1]
+    frame.returns = ev.return_kind(function, scope)
+    frame.instance = _instance_key(ev, closure, function, scope)
+    frame.single = not ev.python and _returns_once(ev, function)
+    try:
+        return ev.finish(ev.run_body(function, scope), scope)
+    finally:
+        ev.leave()
 
 
 def _returns_once(ev: Evaluator, function: tree.Function) -> bool:

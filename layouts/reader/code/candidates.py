@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.overloads import Argument, Candidate, accepts_count, choose, rank_of
-from lanescope.reader.code.templates import match_one, matcher, mentions, same_argument, same_type, text_of
+from lanescope.reader.code.templates import (
+    Evaluate,
+    Match,
+    match_one,
+    matcher,
+    mentions,
+    same_argument,
+    same_type,
+    text_of,
+)
 from lanescope.reader.code.values import (
     Closure,
     Kind,
@@ -31,31 +40,40 @@ def chosen(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candid
     if any(f.qualifier for f in functions) and len(functions) > 1:
         return None  # by the value category of the object
     if closure.constant is None and len({f.const for f in functions if not f.static}) > 1:
-        of_variable, of_constant = (
-            ev.chosen(replace(closure, constant=constant), arguments) for constant in (False, True)
-        )
-        same = of_variable is not None and of_constant is not None and of_variable.function is of_constant.function
-        return of_variable if same else None
-    functions = _of_constness(functions, closure.constant)
-    if closure.templates is not None and any(f.templates for f in functions):
-        functions = [f for f in functions if f.templates]
-    fitting = [f for f in functions if accepts_count(f, len(arguments))]
-    if len(fitting) != 1:
-        fitting = fitting or functions
-    made = [_candidate(ev, closure, f, arguments) for f in fitting]
-    candidates = [one for one in made if one is not None]
-    if len(candidates) > 1:
-        allowed = [(one, _enabled(ev, closure, one)) for one in candidates]
-        if any(allows is None for _, allows in allowed):
-            candidates = [one for one, allows in allowed if allows is not False]
-            if len(candidates) > 1:
-                return None
-        candidates = [one for one, allows in allowed if allows is not False]
+        return _chosen_of_any_constness(ev, closure, arguments)
+    made = [_candidate(ev, closure, f, arguments) for f in _fitting(closure, functions, len(arguments))]
+    candidates = _enabled_of(ev, closure, [one for one in made if one is not None])
+    if candidates is None:
+        return None
     best = candidates[0] if len(candidates) == 1 else choose(candidates, arguments)
     if best is None or not best.function.templates:
         return best
-    specials = [f for f in closure.functions if f.specialized is not None]
-    return _specialized(ev, closure, best, specials, arguments) if specials else best
+    return _specialized(ev, closure, best)
+
+
+def _chosen_of_any_constness(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candidate | None:
+    """The function that is chosen whether or not the object is const; None where it depends on that."""
+    variable, constant = (ev.chosen(replace(closure, constant=constant), arguments) for constant in (False, True))
+    same = variable is not None and constant is not None and variable.function is constant.function
+    return variable if same else None
+
+
+def _fitting(closure: Closure, functions: list[tree.Function], count: int) -> list[tree.Function]:
+    """The functions that the object's constness, template arguments and the count of arguments allow."""
+    functions = _of_constness(functions, closure.constant)
+    if closure.templates is not None:
+        functions = [f for f in functions if f.templates] or functions
+    return [f for f in functions if accepts_count(f, count)] or functions
+
+
+def _enabled_of(ev: Evaluator, closure: Closure, candidates: list[Candidate]) -> list[Candidate] | None:
+    """The candidates whose constraints hold; None where it is not known which of several."""
+    if len(candidates) < 2:
+        return candidates
+    allowed = [(one, _enabled(ev, closure, one)) for one in candidates]
+    kept = [one for one, allows in allowed if allows is not False]
+    unsure = any(allows is None for _, allows in allowed)
+    return None if unsure and len(kept) > 1 else kept
 
 
 def _candidate(ev: Evaluator, closure: Closure, function: tree.Function, arguments: list[Argument]) -> Candidate | None:
@@ -93,42 +111,50 @@ def _deduced(
 ) -> dict[str, Any] | None:
     """Template arguments, as given and as they follow from a call's; None where they contradict."""
     match = matcher(function.templates)
-    given = list(closure.templates or ())
-    for n, parameter in enumerate(function.templates):
-        if parameter.pack:
-            if given[n:]:
-                match.bound[parameter.name] = Pack(given[n:])
-            break
-        if n < len(given):
-            if parameter.is_type and not isinstance(given[n], Kind | Template | Term):
-                return None
-            if not parameter.is_type and isinstance(given[n], Kind):
-                return None
-            match.bound[parameter.name] = given[n]
-    explicit = frozenset(match.bound)
+    if not _bind_given(match, function, list(closure.templates or ())):
+        return None
+    open_ = match.names - frozenset(match.bound)
     evaluate = ev.pattern_evaluator(closure.home(function))
-    for n, parameter in enumerate(function.parameters):
+    for n, parameter in enumerate(function.parameters[: len(arguments)]):
         pattern = parameter.type
-        if pattern is None or n >= len(arguments) or not mentions(pattern, match.names - explicit):
+        if pattern is None or not mentions(pattern, open_):
             continue
         if parameter.pack:
-            _deduce_pack(ev, match, pattern, arguments[n:])
-            continue
-        kind = _adjusted(pattern, arguments[n])
-        if kind is None:  # whatever type it has, it keeps
-            names = [name for name, given in pattern.path if given is None and name in match.names]
-            if len(pattern.path) == 1 and names:
-                match.bound.setdefault(names[0], Kind(names[0]))
-            continue
-        bare = tree.Type(pattern.path, pattern.pointers, "", pattern.dims, None, False, span=pattern.span)
-        if pattern.pointers and pattern.const:
-            kind = replace(kind, const=False)
-        if not match_one(match, bare, kind, evaluate):
+            _deduce_pack(match, pattern, arguments[n:])
+        elif not _deduce_parameter(match, pattern, arguments[n], evaluate):
             return None
     return match.bound
 
 
-def _deduce_pack(ev: Evaluator, match: Any, pattern: tree.Type, arguments: list[Argument]) -> None:
+def _bind_given(match: Match, function: tree.Function, given: list[Any]) -> bool:
+    """Bind a template's parameters to the arguments that are written; False where one is no such argument."""
+    for n, parameter in enumerate(function.templates[: len(given)]):
+        if parameter.pack:
+            match.bound[parameter.name] = Pack(given[n:])
+            break
+        if parameter.is_type and not isinstance(given[n], Kind | Template | Term):
+            return False
+        if not parameter.is_type and isinstance(given[n], Kind):
+            return False
+        match.bound[parameter.name] = given[n]
+    return True
+
+
+def _deduce_parameter(match: Match, pattern: tree.Type, argument: Argument, evaluate: Evaluate) -> bool:
+    """Match a parameter's type with an argument's; False where they cannot be the same."""
+    kind = _adjusted(pattern, argument)
+    if kind is None:  # whatever type it has, it keeps
+        names = [name for name, given in pattern.path if given is None and name in match.names]
+        if len(pattern.path) == 1 and names:
+            match.bound.setdefault(names[0], Kind(names[0]))
+        return True
+    bare = tree.Type(pattern.path, pattern.pointers, "", pattern.dims, None, False, span=pattern.span)
+    if pattern.pointers and pattern.const:
+        kind = replace(kind, const=False)
+    return match_one(match, bare, kind, evaluate)
+
+
+def _deduce_pack(match: Match, pattern: tree.Type, arguments: list[Argument]) -> None:
     names = [name for name, _ in pattern.path if name in match.packs]
     if len(pattern.path) == 1 and names and not pattern.pointers and names[0] not in match.bound:
         kinds = [_adjusted(pattern, a) or Kind("?") for a in arguments]
@@ -149,31 +175,32 @@ def _enabled(ev: Evaluator, closure: Closure, one: Candidate) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
-def _specialized(
-    ev: Evaluator, closure: Closure, one: Candidate, specials: list[tree.Function], arguments: list[Argument]
-) -> Candidate | None:
+def _specialized(ev: Evaluator, closure: Closure, one: Candidate) -> Candidate | None:
     """The explicit specialization of a function template for the arguments it was chosen with, or itself."""
+    specials = [f for f in closure.functions if f.specialized is not None]
+    if not specials:
+        return one
     scope = Scope(closure.home(one.function))
     enter_template(ev, one.function, one.deduced, scope)
     mine = [scope.names.get(p.name) for p in one.function.templates]
-    kinds = [ev.kind(p.type, scope) if p.type is not None else None for p in one.function.parameters]
+    kinds = _parameter_kinds(ev, one.function, scope)
     unsure = False
     for special in specials:
         home = Scope(closure.home(special))
         given = ev.template_arguments(special.specialized or (), home)
-        alike = [same_argument(a, b) for a, b in zip(mine, given, strict=False)]
-        types = [ev.kind(p.type, home) if p.type is not None else None for p in special.parameters]
+        types = _parameter_kinds(ev, special, home)
         if len(types) != len(kinds):
             continue
-        if types:
-            alike += [same_type(a, b) if a and b else None for a, b in zip(kinds, types, strict=True)]
-        if False in alike:
-            continue
-        if None in alike:
-            unsure = True
-        else:
+        alike = [same_argument(a, b) for a, b in zip(mine, given, strict=False)]
+        alike += [same_type(a, b) if a and b else None for a, b in zip(kinds, types, strict=True)]
+        if all(alike):
             return Candidate(special, tuple(types), {})
+        unsure = unsure or False not in alike
     return None if unsure else one
+
+
+def _parameter_kinds(ev: Evaluator, function: tree.Function, scope: Scope) -> list[Kind | None]:
+    return [ev.kind(p.type, scope) if p.type is not None else None for p in function.parameters]
 
 
 def may_fit(ev: Evaluator, closure: Closure, function: tree.Function, operands: list[Argument]) -> bool:
@@ -190,16 +217,14 @@ def declared_before(closure: Closure, at: int) -> Closure:
     """
     if len(closure.functions) < 2 or not at:
         return closure
-
-    def seen(one: tree.Function) -> bool:
-        return one.first <= at or closure.home(one).owner != "namespace"
-
-    hidden = [f for f in closure.functions if f.specialized is None and not seen(f)]
-    if not hidden or not any(f.specialized is None and seen(f) for f in closure.functions):
+    late = {id(f) for f in closure.functions if f.first > at and closure.home(f).owner == "namespace"}
+    plain = [f for f in closure.functions if f.specialized is None]
+    hidden = [f for f in plain if id(f) in late]
+    if len(hidden) in (0, len(plain)):
         return closure
     unsure = any(f.templates for f in hidden)
-    kept = [f for f in closure.functions if f.specialized is not None or seen(f)]
-    functions = tuple(replace(f, body=None) if unsure and not seen(f) else f for f in kept)
+    kept = [f for f in closure.functions if f.specialized is not None or id(f) not in late]
+    functions = tuple(replace(f, body=None) if unsure and id(f) in late else f for f in kept)
     return replace(closure, functions=functions, homes=tuple(closure.home(f) for f in kept))
 
 

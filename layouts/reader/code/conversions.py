@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from lanescope.reader.code.values import (
     size_bytes,
     unsized,
 )
-from lanescope.reader.code.word import UNKNOWN, Int, Span, free, symbol, times
+from lanescope.reader.code.word import UNKNOWN, Int, Linear, Span, free, symbol, times
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -57,29 +58,43 @@ def converted(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str = "")
     if kind.pointers:
         return _to_pointer(ev, value, kind)
     if kind.whole is not None:
-        if isinstance(value, Object) and (value.record.fields is None or _converts(value.record)):
-            value = ev.decay(value, kind)
-        if isinstance(value, Part) and value.field.inner is not None and _converts(value.field.inner):
-            value = ev.decay(ev.part_object(value), kind)
-        given = number(value)
-        if given is None or (isinstance(value, Array) and value.typed is None):
-            return value
-        if isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double"):
-            return free(f"({kind.whole.name}){value.text}", kind.whole)
-        return ev.narrowed(given, kind.whole, span, name)
+        return _to_integer(ev, value, kind, span, name)
     if kind.record is not None and not isinstance(value, Object):
         return _to_record(ev, value, kind.record, name)
     if kind.record is not None and value.record is not kind.record and not kind.reference:
         return _sliced(ev, value, kind.record, name)
-    if isinstance(value, Int) and kind.bits and kind.name in ("float", "double", "half", "__half"):
+    return _to_other(ev, value, kind) if isinstance(value, Int) else value
+
+
+def _to_integer(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str) -> Any:
+    """A value as an integer, of a class by its conversion."""
+    assert kind.whole is not None
+    if isinstance(value, Object) and (value.record.fields is None or _converts(value.record)):
+        value = ev.decay(value, kind)
+    if isinstance(value, Part) and value.field.inner is not None and _converts(value.field.inner):
+        value = ev.decay(ev.part_object(value), kind)
+    given = number(value)
+    if given is None or (isinstance(value, Array) and value.typed is None):
+        return value
+    if isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double"):
+        return free(f"({kind.whole.name}){value.text}", kind.whole)
+    return ev.narrowed(given, kind.whole, span, name)
+
+
+def _to_other(ev: Evaluator, value: Int, kind: Kind) -> Any:
+    """An integer as a floating-point number or an unknown type; a small number stays one."""
+    if kind.bits and kind.name in ("float", "double", "half", "__half"):
         return Term(f"({kind.name}){value}", kind)
-    unknown = kind.open and not kind.arguments and not ev.python and kind.name not in ("auto", "", "decltype")
-    unknown = unknown and not re.search(r"desc|64|word", kind.name, re.I)
-    if unknown and isinstance(value, Int) and value.known is not None and not 0 <= value.known < 128:
-        return Term(f"({kind}){value}"[:100], kind)
-    if isinstance(value, Int) and kind.unbound and not (value.known is not None and 0 <= value.known < 128):
+    small = value.known is not None and 0 <= value.known < 128
+    if not small and (kind.unbound or (value.known is not None and _is_foreign(ev, kind))):
         return Term(f"({kind}){value}"[:100], kind)
     return value
+
+
+def _is_foreign(ev: Evaluator, kind: Kind) -> bool:
+    """Whether a type is one that the text does not define, and its name says nothing of a descriptor."""
+    unknown = kind.open and not kind.arguments and not ev.python and kind.name not in ("auto", "", "decltype")
+    return unknown and not re.search(r"desc|64|word", kind.name, re.I)
 
 
 def _to_record(ev: Evaluator, value: Any, record: Record, name: str) -> Any:
@@ -121,23 +136,31 @@ def _to_pointer(ev: Evaluator, value: Any, kind: Kind) -> Any:
     element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
     if kind.pointers == 1 and kind.name == "void":
         element = VOID
-    if isinstance(value, Address) and not ev.python:
-        return _recast_address(ev, value, element)
+    kept = kind.name in ("auto", "")
+    if isinstance(value, Address):
+        return _recast_address(ev, value, element) if not ev.python else value
     if isinstance(value, Pointer):
-        keep = kind.name in ("auto", "")
-        own = value.element if keep else element
-        at = value.at if keep or own == value.element else _recast(value.at, value.element, own)
-        return Pointer(value.base, own, value.dims if keep else (), value.shared, value.array, at)
+        return _recast_pointer(value, value.element if kept else element, kept)
     if isinstance(value, Int):
         return ev.pointed(value, element) or Pointer(value.linear(), element)
     if isinstance(value, Term):
-        unsure = element.open and (not value.kind or value.kind.open) and not ev.python
-        return Pointer(symbol(value.text), unsized(value.text) if unsure else element)
+        return _pointer_from_term(ev, value, element)
     if isinstance(value, Array) and (value.name or value.typed is None):
         made = ev.decayed(value)
-        own = made.element if kind.name in ("auto", "") else element
-        return replace(made, element=own)
+        return made if kept else replace(made, element=element)
     return value
+
+
+def _pointer_from_term(ev: Evaluator, value: Term, element: Kind) -> Pointer:
+    """A pointer of which only its name is known; to what, neither type may say."""
+    unsure = element.open and (not value.kind or value.kind.open) and not ev.python
+    return Pointer(symbol(value.text), unsized(value.text) if unsure else element)
+
+
+def _recast_pointer(value: Pointer, element: Kind | None, kept: bool) -> Pointer:
+    """A pointer to another type. kept: whether it is to have its own, whatever that is."""
+    at = value.at if kept or element == value.element else _recast(value.at, value.element, element)
+    return Pointer(value.base, element, value.dims if kept else (), value.shared, value.array, at)
 
 
 def _recast_address(ev: Evaluator, value: Address, element: Kind) -> Any:
@@ -145,14 +168,10 @@ def _recast_address(ev: Evaluator, value: Address, element: Kind) -> Any:
     if element.name in ("void", "auto", "") and not element.pointers:
         return value
     inner = ev.load(value.place, tree.Other(""))
-    if isinstance(inner, Object) and element.record is not None and inner.record.descends(element.record):
-        if inner.record is element.record:
-            return replace(value, element=None) if value.at.known == 0 else value
-        return Address(Cell(ev.upcast(inner, element.record), element))
-    down = inner.whole if isinstance(inner, Object) and ev.casting else None
-    if down is not None and element.record is not None and down.record.descends(element.record):
-        same = down.record is element.record
-        return Address(Cell(down if same else ev.upcast(down, element.record), element))
+    if isinstance(inner, Object) and element.record is not None:
+        made = _recast_object(ev, value, inner, element, element.record)
+        if made is not None:
+            return made
     own = value.element or ev.declared_kind(value.place, inner)
     bare = replace(element, const=False)
     if own is None or same_type(replace(own, const=False, reference=""), bare) is not False:
@@ -161,16 +180,23 @@ def _recast_address(ev: Evaluator, value: Address, element: Kind) -> Any:
     return Address(value.place, bare, at if at is not None else free("?", LONG))
 
 
+def _recast_object(ev: Evaluator, value: Address, inner: Object, element: Kind, record: Record) -> Address | None:
+    """A pointer to an object as one to its base, or to the derived object that it is a part of; else None."""
+    if inner.record is record:
+        return replace(value, element=None) if value.at.known == 0 else value
+    if inner.record.descends(record):
+        return Address(Cell(ev.upcast(inner, record), element))
+    whole = inner.whole if ev.casting else None
+    if whole is None or not whole.record.descends(record):
+        return None
+    return Address(Cell(whole if whole.record is record else ev.upcast(whole, record), element))
+
+
 def decay(ev: Evaluator, value: Object, kind: Kind) -> Any:
     """An object's conversion to an integer, where it has an operator for it: that of the very type, or the only
     one.
     """
-    found: list[tuple[Closure, Kind]] = []
-    for name, closure in value.record.methods.items():
-        if name.startswith("operator ") and closure.functions[0].returns is not None:
-            if not ev.casting and kind.whole is not BOOL and any(f.explicit for f in closure.functions):
-                continue
-            found.append((closure, ev.kind(closure.functions[0].returns, closure.home(closure.functions[0]))))
+    found = list(_conversions(ev, value.record, kind))
     exact = [closure for closure, target in found if target.whole == kind.whole]
     whole = [closure for closure, target in found if target.whole is not None and not target.pointers]
     chosen = exact if len(exact) == 1 else whole if len(whole) == 1 else []
@@ -178,6 +204,16 @@ def decay(ev: Evaluator, value: Object, kind: Kind) -> Any:
         return Term(f"({kind}){value}") if found else value
     made = ev.call(replace(chosen[0], this=value), [], {}, (0, 0))
     return ev.load(made.place, tree.Other("")) if isinstance(made, Referred) else made
+
+
+def _conversions(ev: Evaluator, record: Record, kind: Kind) -> Iterator[tuple[Closure, Kind]]:
+    """The conversion functions of a class that may give a type, each with the type it gives."""
+    for name, closure in record.methods.items():
+        function = closure.functions[0]
+        if not name.startswith("operator ") or function.returns is None:
+            continue
+        if ev.casting or kind.whole is BOOL or not any(f.explicit for f in closure.functions):
+            yield closure, ev.kind(function.returns, closure.home(function))
 
 
 def part_object(ev: Evaluator, part: Part) -> Object:
@@ -205,23 +241,26 @@ def pointed(ev: Evaluator, value: Int, element: Kind, cast: bool = False) -> Poi
     line = value.plain
     if line is None or not value.pieces or value.pieces[0].width <= 32:
         return None
-    names = [name for name, factor in line.terms if factor == 1 and name in ev.loose]
-    names = [one for one in names if not _CONSTANT.search(one)] or names
-    name = next((one for one in names if _NAMED.search(one)), names[0] if names else "")
+    name = _pointer_among(ev, line)
     if not name:
         return None
-    if element.bits and element.name != "void" and not element.pointers and not cast:
-        size = size_bytes(element)
-    else:
-        size = size_bytes(unsized(name))
-        if cast and element.bits and element.name != "void":
-            ev.recast.add(name)
+    sized = bool(element.bits) and element.name != "void"
+    size = size_bytes(element if sized and not element.pointers and not cast else unsized(name))
+    if sized and cast:
+        ev.recast.add(name)
     base = symbol(name)
     for other, factor in line.terms:
         if other != name:
             base += times(free(other, ULONG), size).linear().scaled(factor)
     base += size.linear().scaled(line.const)
     return Pointer(base, unsized(name) if element.open else element)
+
+
+def _pointer_among(ev: Evaluator, line: Linear) -> str:
+    """The name in a sum that is the pointer's, by how pointers and constants are called; "" for none."""
+    loose = [name for name, factor in line.terms if factor == 1 and name in ev.loose]
+    names = [one for one in loose if not _CONSTANT.search(one)] or loose
+    return next((one for one in names if _NAMED.search(one)), names[0] if names else "")
 
 
 def _recast(at: Int | None, old: Kind | None, new: Kind | None) -> Int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -79,27 +80,16 @@ def described(ev: Evaluator, inner: tree.Expression, name: str, whole: Any, scop
     """A GmmaDescriptor that the text does not declare, or that a function without a body gives, as an object: its
     members say what it is. Its bits are symbols.
     """
-    value = whole.value if isinstance(whole, Cell) else whole
-    zero = isinstance(whole, Cell) and _is_zero(value) and whole.kind is not None and not whole.kind.dims
-    value = Term(inner.last, whole.kind) if zero and isinstance(inner, tree.Name) else value
-    if name == "bitfield" and isinstance(inner, tree.Name) and _lacks_bitfield(value):
-        value = Term(inner.last)
-    if not isinstance(value, Term) or not isinstance(inner, tree.Name):
+    if not isinstance(inner, tree.Name):
         return whole
-    halves = name in ("lo", "hi")
-    other = name in ev.unions
-    kind = ev.named_kind(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
-    if kind is None or kind.record is None or (halves and not _a_half(ev, inner.last)):
+    value = _undescribed(inner.last, name, whole)
+    record = _union_of(ev, name, inner.last, value, scope) if value is not None else None
+    if value is None or record is None:
         return whole
-    unknown = not halves and value.kind is not None and value.kind.record is None and value.kind.whole is None
-    if value.kind is not None and value.kind.name != kind.name and not unknown:
-        return whole
-    of = value.kind.name if unknown and value.kind is not None else inner.last
-    ev.foreign[of] = union_alike(ev.text) if other else kind.name
-    made = ev.instance(kind.record, inner.last)
+    made = ev.instance(record, inner.last)
     if inner.last in ev.frames[-1].symbols or (value.head and value.head != "uninitialised"):
         made.store.value = free(value.text, ULONG)
-    if zero:
+    if _is_zeroed(whole):
         made.store.value = Int(0, ULONG)
     if isinstance(whole, Cell):
         ev.put(whole, made)
@@ -107,6 +97,39 @@ def described(ev: Evaluator, inner: tree.Expression, name: str, whole: Any, scop
     made.store.born = 0
     cell = ev.local(scope).names[inner.last] = Cell(made, None, inner.last, inner.span, len(ev.frames))
     return cell
+
+
+def _is_zeroed(whole: Any) -> bool:
+    """Whether a variable of an unknown type begins with {} or {0}."""
+    return isinstance(whole, Cell) and _is_zero(whole.value) and whole.kind is not None and not whole.kind.dims
+
+
+def _undescribed(variable: str, member: str, whole: Any) -> Term | None:
+    """The unknown value of a variable, one of whose members is named; None where something is known of it."""
+    if _is_zeroed(whole):
+        return Term(variable, whole.kind)
+    value = whole.value if isinstance(whole, Cell) else whole
+    if member == "bitfield" and _lacks_bitfield(value):
+        return Term(variable)
+    return value if isinstance(value, Term) else None
+
+
+def _union_of(ev: Evaluator, member: str, variable: str, value: Term, scope: Scope) -> Record | None:
+    """The class of an unknown variable that has a member; None where that does not follow."""
+    halves, other = member in ("lo", "hi"), member in ev.unions
+    kind = ev.named_kind(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
+    if kind is None or kind.record is None or (halves and not _a_half(ev, variable)):
+        return None
+    opened = None if halves else _open_kind(value.kind)
+    if value.kind is not None and value.kind.name != kind.name and opened is None:
+        return None
+    ev.foreign[opened.name if opened is not None else variable] = union_alike(ev.text) if other else kind.name
+    return kind.record
+
+
+def _open_kind(kind: Kind | None) -> Kind | None:
+    """A type if it is neither an integer nor a class of the text."""
+    return kind if kind is not None and kind.record is None and kind.whole is None else None
 
 
 def _a_half(ev: Evaluator, name: str) -> bool:
@@ -119,18 +142,25 @@ def construct(ev: Evaluator, kind: Kind | None, given: list[Any], at: tree.Node,
     if kind is None:
         return Term("")
     if kind.record is not None and not kind.pointers:
-        only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
-        if isinstance(only, Object) and only.record is kind.record:
-            if only.record.copies and only.held:
-                return ev.copy_constructed(only, ev.argument_like(given[0]))
-            return ev.copied(only) if only.held else only
-        return ev.constructed(ev.instance(kind.record, ""), given)
+        return _construct_object(ev, kind.record, given)
     if kind.whole is not None or kind.pointers:
         return ev.converted(given[0], kind, at.span) if given else Int(0, kind.whole or ULONG)
     constant = _integral(ev, kind)
     if constant is not None:
         return constant
     return Array([Cell(value) for value in given], None, "", kind)
+
+
+def _construct_object(ev: Evaluator, record: Record, given: list[Any]) -> Object:
+    """An object of a class that is given some values: a copy of one that it is given alone."""
+    only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
+    if not isinstance(only, Object) or only.record is not record:
+        made: Object = ev.constructed(ev.instance(record, ""), given)
+    elif record.copies and only.held:
+        made = ev.copy_constructed(only, ev.argument_like(given[0]))
+    else:
+        made = ev.copied(only) if only.held else only
+    return made
 
 
 def _integral(ev: Evaluator, kind: Kind) -> Int | None:
@@ -156,6 +186,11 @@ def initial(ev: Evaluator, one: tree.Expression, kind: Kind | None, scope: Scope
     items = [(key, ev.value(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
     if kind is None:
         return Array([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
+    return _braced_value(ev, kind, items, name)
+
+
+def _braced_value(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Any:
+    """A value of a type that is no array and, in C++, no class of the text, from a list of values."""
     if kind.record is not None:
         return ev.constructed(ev.instance(kind.record, name), [value for _, value, _ in items])
     if kind.whole is not None or kind.pointers:
@@ -169,57 +204,88 @@ def initial(ev: Evaluator, one: tree.Expression, kind: Kind | None, scope: Scope
 def _library_array(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Array:
     """std::array<T, n>{…} with zeros behind its items; a vector, or what is not known."""
     element = kind.arguments[0] if _element(kind) else None
-    cells = [Cell(ev.converted(v, element, s) if element else v, element) for _, v, s in items]
-    if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
-        each = [one if isinstance(one, Kind) else None for one in kind.arguments]
-        cells = [Cell(ev.converted(v, k, s) if k else v, k) for k, (_, v, s) in zip(each, items, strict=True)]
     size = number(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
+    cells = [Cell(ev.converted(v, k, s) if k else v, k) for k, (_, v, s) in _item_kinds(kind, element, items)]
     if len(items) == 1 and isinstance(items[0][1], Array) and size is not None:
         cells = [Cell(ev.copied(c.value), element) for c in items[0][1].cells]
-    if element is not None and element.name.endswith("array") and element.arguments and not element.pointers:
-        for cell in cells:  # std::array<std::array<T, m>, n>
-            if isinstance(cell.value, Array) and cell.value.typed is None and not element.dims:
-                inner = [("", one.value, (0, 0)) for one in cell.value.cells]
-                cell.value = _library_array(ev, element, inner, "")
-    if element is not None and size is not None and size.known is not None and kind.name.endswith("array"):
-        while len(cells) < min(size.known, MOST_ITEMS):
-            cells.append(Cell(zero_value(ev, element), element))
+    if element is not None:
+        _nest_arrays(ev, cells, element)
+        if size is not None and size.known is not None and kind.name.endswith("array"):
+            while len(cells) < min(size.known, MOST_ITEMS):
+                cells.append(Cell(zero_value(ev, element), element))
     return own_items(Array(cells, element, name, kind))
 
 
+def _nest_arrays(ev: Evaluator, cells: list[Cell], element: Kind) -> None:
+    """Make arrays of the lists that are items of std::array<std::array<T, m>, n>."""
+    if not element.name.endswith("array") or not element.arguments or element.pointers or element.dims:
+        return
+    for cell in cells:
+        if isinstance(cell.value, Array) and cell.value.typed is None:
+            inner = [("", one.value, (0, 0)) for one in cell.value.cells]
+            cell.value = _library_array(ev, element, inner, "")
+
+
+def _item_kinds(kind: Kind, element: Kind | None, items: list[Any]) -> Iterator[tuple[Kind | None, Any]]:
+    """The items of a list in braces, each with its type: a pair's or tuple's own, else that of all elements."""
+    each: list[Kind | None] = [element] * len(items)
+    if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
+        each = [one if isinstance(one, Kind) else None for one in kind.arguments]
+    return zip(each, items, strict=True)
+
+
 def _braced_array(ev: Evaluator, one: tree.Items, kind: Kind, scope: Scope, name: str) -> Any:
+    """T name[n] = {…}, with zeros behind its items."""
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
-    size = kind.dims[0].known if kind.dims[0].known else None
-    checked = [v for _, v in one.items]
-    if len(checked) == 1 and isinstance(checked[0], tree.Text) and element.whole is not None:
-        return ev.text_array(checked[0].value, kind, name)
-    if any(key for key, _ in one.items) or len(one.items) > MOST_ITEMS:
+    values = [value for _, value in one.items]
+    if len(values) == 1 and isinstance(values[0], tree.Text) and element.whole is not None:
+        return ev.text_array(values[0].value, kind, name)
+    if not _is_followed(one, element):
         return Term(name or "{…}")
-    if element.dims and any(not isinstance(value, tree.Items) for _, value in one.items):
-        return Term(name or "{…}")  # braces left out
-    cells: list[Cell] = []
-    for n, (_, value) in enumerate(one.items):
-        if isinstance(value, tree.Unary) and value.op == "...":
-            made = [ev.converted(v, element, value.span) for v in ev.expanded(value.value, scope)]
-        elif element.record is not None and not element.pointers and not isinstance(value, tree.Items):
-            whole = ev.value(value, scope)
-            if not isinstance(whole, Object) or whole.record is not element.record:
-                return _undone(ev, one, scope, name)
-            made = [ev.copied(initialized_by(ev, whole, value, scope))]
-        else:
-            made = [ev.converted(ev.initial(value, element, scope, f"{name}[{n}]"), element, value.span)]
-        cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
-    if element.record is not None and not element.pointers and any(not isinstance(c.value, Object) for c in cells):
-        return _undone(ev, one, scope, name)
-    while size is not None and len(cells) < min(size, MOST_ITEMS):
+    cells = _braced_cells(ev, values, element, scope, name)
+    if cells is None:
+        ev.forget_all(scope)
+        return Term(name or "{…}")
+    while len(cells) < min(kind.dims[0].known or 0, MOST_ITEMS):
         cells.append(Cell(zero_value(ev, element), element, f"{name}[{len(cells)}]"))
     return own_items(Array(cells, element, name))
 
 
-def _undone(ev: Evaluator, one: tree.Items, scope: Scope, name: str) -> Term:
-    """A list whose items begin objects in a way that is not followed."""
-    ev.forget_all(scope)
-    return Term(name or "{…}")
+def _is_followed(one: tree.Items, element: Kind) -> bool:
+    """Whether a list in braces has an item for each of an array's first items, and not too many."""
+    if any(key for key, _ in one.items) or len(one.items) > MOST_ITEMS:
+        return False
+    return not element.dims or all(isinstance(value, tree.Items) for _, value in one.items)  # else braces are left out
+
+
+def _holds_objects(element: Kind) -> bool:
+    return element.record is not None and not element.pointers
+
+
+def _braced_items(ev: Evaluator, value: tree.Expression, element: Kind, scope: Scope, name: str) -> list[Any] | None:
+    """The items that an expression in braces is: those of a pack, or one; None for one that is not followed."""
+    if isinstance(value, tree.Unary) and value.op == "...":
+        return [ev.converted(v, element, value.span) for v in ev.expanded(value.value, scope)]
+    if not _holds_objects(element) or isinstance(value, tree.Items):
+        return [ev.converted(ev.initial(value, element, scope, name), element, value.span)]
+    whole = ev.value(value, scope)
+    if not isinstance(whole, Object) or whole.record is not element.record:
+        return None
+    return [ev.copied(initialized_by(ev, whole, value, scope))]
+
+
+def _braced_cells(
+    ev: Evaluator, values: list[tree.Expression], element: Kind, scope: Scope, name: str
+) -> list[Cell] | None:
+    """The items of an array; None where they begin objects in a way that is not followed."""
+    cells: list[Cell] = []
+    for n, value in enumerate(values):
+        made = _braced_items(ev, value, element, scope, f"{name}[{n}]")
+        if made is None:
+            return None
+        cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
+    lacking = _holds_objects(element) and any(not isinstance(c.value, Object) for c in cells)
+    return None if lacking else cells
 
 
 def text_array(ev: Evaluator, text: str, kind: Kind, name: str) -> Any:
@@ -239,61 +305,99 @@ def _braced_object(ev: Evaluator, one: tree.Items, record: Record, scope: Scope,
     made = ev.instance(record, name)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
-        listed = [f for f in ctors.functions if _takes_list(f)]
-        if listed and one.items:
-            return _listed(ev, made, one, listed[0], ctors, scope)
-        call = tree.Call(tree.Other(""), tuple(value for _, value in one.items), span=one.span)
-        return ev.constructed(made, ev.arguments(call, scope))
-    first = next(iter(record.members.values()), None)
-    refers = first is not None and first.type is not None and bool(first.type.reference)
-    if len(one.items) == 1 and not one.items[0][0] and not isinstance(one.items[0][1], tree.Items) and not refers:
-        only = ev.value(one.items[0][1], scope)
-        if isinstance(only, Object) and only.record is record:
-            only = initialized_by(ev, only, one.items[0][1], scope)
-            return ev.copied(only) if only.held else only
-        if isinstance(only, Object | Array) or (record.bases and any(b.members for b in record.bases)):
-            return ev.forgotten(made)
-        fill_aggregate(ev, made, record, [only])
-        but = frozenset(list(record.members)[:1])
-        default_members(ev, made, record, ev.this_scope(record.scope, made, record), but)
-        return made
+        return _construct_braced(ev, made, one, ctors, scope)
+    only = _only_item(one, record)
+    if only is not None:
+        return _begin_first(ev, made, only, scope)
     if (record.bases or record.opaque) and one.items:
         ev.forget_all(scope)
         return ev.forgotten(made)
-    names = list(record.members)
-    if record.decl is not None and record.decl.union:
-        names = names[:1]
-    if len(one.items) > len(names) or (set(names) & {""}):
-        return ev.forgotten(made)
-    named = {key or names[n]: value for n, (key, value) in enumerate(one.items)}
-    if not named.keys() <= record.members.keys():
+    items = _items_by_member(one, record)
+    if items is None:
         return ev.forgotten(made)
     own = ev.this_scope(record.scope, made, record)
     for member, declared in record.members.items():
-        if member not in named:
-            if not (record.decl is not None and record.decl.union and named):
+        if member not in items:
+            if not (_is_union(record) and items):
                 zero_member(ev, made, member, declared, own)
-            continue
-        value = named[member]
-        kind = ev.kind(declared.type, record.scope) if declared.type else None
-        place = ev.member(made, member, value.span)
-        if kind is not None and kind.reference:
-            start_member(ev, made, member, declared, (value,), scope)
-            continue
-        if isinstance(value, tree.Items) and kind is not None and kind.record is None and kind.dims:
-            array = ev.initial(value, kind, scope, member)
-            if isinstance(place, Part) and isinstance(array, Array):
-                _store_array(ev, place, array, value.span)
-                continue
-            ev.store(place, array, value.span)
-        elif kind is not None and (kind.dims or kind.record is not None) and not isinstance(value, tree.Items):
-            whole = ev.value(value, scope)
-            if not isinstance(whole, Object) or whole.record is not kind.record:
-                return ev.forgotten(made)  # braces left out
-            ev.begin(place, initialized_by(ev, whole, value, scope), value.span)
-        else:
-            ev.begin(place, ev.initial(value, kind, scope, member), value.span)
+        elif not _begin_member(ev, made, member, declared, items[member], scope):
+            return ev.forgotten(made)
     return made
+
+
+def _construct_braced(ev: Evaluator, made: Object, one: tree.Items, ctors: Closure, scope: Scope) -> Object:
+    """T{a, b} of a class with constructors."""
+    listed = [f for f in ctors.functions if _takes_list(f)]
+    if listed and one.items:
+        return _listed(ev, made, one, listed[0], ctors, scope)
+    call = tree.Call(tree.Other(""), tuple(value for _, value in one.items), span=one.span)
+    constructed: Object = ev.constructed(made, ev.arguments(call, scope))
+    return constructed
+
+
+def _only_item(one: tree.Items, record: Record) -> tree.Expression | None:
+    """The expression that a list in braces consists of, which may be an object of the class; else None."""
+    first = next(iter(record.members.values()), None)
+    refers = first is not None and first.type is not None and bool(first.type.reference)
+    if len(one.items) != 1 or refers:
+        return None
+    key, value = one.items[0]
+    return value if not key and not isinstance(value, tree.Items) else None
+
+
+def _begin_first(ev: Evaluator, made: Object, item: tree.Expression, scope: Scope) -> Object:
+    """T{a} without constructors: a copy of an object of the class, else its first member."""
+    record = made.record
+    only = ev.value(item, scope)
+    if isinstance(only, Object) and only.record is record:
+        only = initialized_by(ev, only, item, scope)
+        copied: Object = ev.copied(only) if only.held else only
+        return copied
+    if isinstance(only, Object | Array) or any(base.members for base in record.bases):
+        lost: Object = ev.forgotten(made)
+        return lost
+    fill_aggregate(ev, made, record, [only])
+    but = frozenset(list(record.members)[:1])
+    default_members(ev, made, record, ev.this_scope(record.scope, made, record), but)
+    return made
+
+
+def _is_union(record: Record) -> bool:
+    return record.decl is not None and record.decl.union
+
+
+def _items_by_member(one: tree.Items, record: Record) -> dict[str, tree.Expression] | None:
+    """The items of a list by the members that they are for; None where that is not known."""
+    names = list(record.members)[: 1 if _is_union(record) else None]
+    if len(one.items) > len(names) or "" in names:
+        return None
+    items = {key or names[n]: value for n, (key, value) in enumerate(one.items)}
+    return items if items.keys() <= record.members.keys() else None
+
+
+def _begin_member(
+    ev: Evaluator, made: Object, member: str, declared: tree.Declare, value: tree.Expression, scope: Scope
+) -> bool:
+    """Initialize a member with an item of a list in braces; False where braces are left out."""
+    kind = ev.kind(declared.type, made.record.scope) if declared.type else None
+    place = ev.member(made, member, value.span)
+    if kind is not None and kind.reference:
+        start_member(ev, made, member, declared, (value,), scope)
+        return True
+    record = kind.record if kind is not None else None
+    whole = record is not None or (kind is not None and bool(kind.dims))
+    if whole and not isinstance(value, tree.Items):
+        given = ev.value(value, scope)
+        if not isinstance(given, Object) or given.record is not record:
+            return False
+        ev.begin(place, initialized_by(ev, given, value, scope), value.span)
+        return True
+    given = ev.initial(value, kind, scope, member)
+    if whole and record is None:
+        _store_array(ev, place, given, value.span)
+    else:
+        ev.begin(place, given, value.span)
+    return True
 
 
 def _listed(
@@ -310,7 +414,10 @@ def _listed(
     return constructed_by(ev, made, closure, [Array(cells, element, "", kind)])
 
 
-def _store_array(ev: Evaluator, place: Part, array: Array, span: Span) -> None:
+def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
+    if not isinstance(place, Part) or not isinstance(array, Array):
+        ev.store(place, array, span)
+        return
     one = place.field.width // place.field.count
     for n, cell in enumerate(array.cells):
         low = place.field.low + n * one

@@ -152,27 +152,30 @@ def _add_outside(ev: Evaluator, template: Template, record: Record, arguments: l
             if not match_arguments(match, owner, arguments, ev.pattern_evaluator(template.scope)):
                 continue
             _enter_bound(ev, heads, match.bound, inner)
-        explicit = owner is not None and not heads
-        if isinstance(member, tree.Declare):
-            if explicit or not isinstance(record.scope.names.get(member.name), Cell):
-                record.scope.names[member.name] = Later(replace(member, templates=()), inner)
-            continue
-        known = record.methods.get(member.name)
-        own = Closure((member,), inner)
-        kept = known.functions if known is not None else ()
-        if explicit:  # of one instance alone
-            kept = tuple(f for f in kept if len(f.parameters) != len(member.parameters))
-        else:
-            kept = tuple(f for f in kept if f.body is not None or len(f.parameters) != len(member.parameters))
-        static = known is not None and any(f.static for f in known.functions)
-        if static and not member.static:
-            own = Closure((replace(member, static=True),), inner)
-        defaults = [f for f in (known.functions if known else ()) if f.body is None]
-        if defaults and any(p.default is not None for p in defaults[0].parameters):
-            own = Closure((_with_defaults(own.functions[0], defaults[0]),), inner)
-        rest = Closure(kept, known.scope if known else inner, homes=tuple(known.home(f) for f in kept) if known else ())
-        record.methods[member.name] = own.joined(rest) if kept else own
-        record.scope.names[member.name] = record.methods[member.name]
+        explicit = owner is not None and not heads  # of one instance alone
+        if isinstance(member, tree.Function):
+            _add_function(record, member, inner, explicit)
+        elif explicit or not isinstance(record.scope.names.get(member.name), Cell):
+            record.scope.names[member.name] = Later(replace(member, templates=()), inner)
+
+
+def _add_function(record: Record, member: tree.Function, inner: Scope, explicit: bool) -> None:
+    """Put the definition of a member function in the place of its declaration. explicit: of any other as well."""
+    known = record.methods.get(member.name)
+    functions = known.functions if known is not None else ()
+    kept = tuple(
+        f for f in functions if (f.body is not None and not explicit) or len(f.parameters) != len(member.parameters)
+    )
+    own = member
+    if any(f.static for f in functions) and not member.static:
+        own = replace(member, static=True)
+    declared = next((f for f in functions if f.body is None), None)
+    if declared is not None and any(p.default is not None for p in declared.parameters):
+        own = _with_defaults(own, declared)
+    made = Closure((own,), inner)
+    if known is not None and kept:
+        made = made.joined(Closure(kept, known.scope, homes=tuple(known.home(f) for f in kept)))
+    record.methods[member.name] = record.scope.names[member.name] = made
 
 
 def template_argument_value(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Scope) -> Any:
@@ -187,10 +190,14 @@ def template_argument_value(ev: Evaluator, parameter: tree.Parameter, given: Any
         if isinstance(given, Term):
             return given.kind or Kind(given.text)
         return given if given is not None else Kind(parameter.name, unbound=True)
+    return _value_cell(ev, parameter, given, scope)
+
+
+def _value_cell(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Scope) -> Cell:
+    """A template's parameter that is a value: what it is given, None for a symbol."""
     kind = ev.kind(parameter.type, scope) if parameter.type else None
     if given is None:
-        whole = kind.whole if kind and kind.whole else UNKNOWN
-        given = free(parameter.name, whole)
+        given = free(parameter.name, kind.whole if kind and kind.whole else UNKNOWN)
     elif kind is not None and kind.whole is not None and not kind.pointers:
         given = ev.converted(given, kind, parameter.span)
     return Cell(given, kind, parameter.name, parameter.span, const=True)

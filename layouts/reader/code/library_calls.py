@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, common
@@ -38,6 +40,34 @@ if TYPE_CHECKING:
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 
 
+@dataclass(frozen=True, slots=True)
+class LibraryCall:
+    """A call of what is no function of the text. target: what the name means; given: the values of the arguments."""
+
+    one: tree.Call
+    target: Any
+    name: str
+    templates: tuple[Any, ...]
+    arguments: list[Argument]
+    given: list[Any]
+    named: dict[str, Any]
+    scope: Scope
+
+    @property
+    def owner(self) -> Any:
+        """The object whose member is called; None where it is not known."""
+        return self.target.arguments[0] if isinstance(self.target, Term) and self.target.arguments else None
+
+
+Rule = Callable[["Evaluator", LibraryCall], Any]  # what a call gives, MISSING where the rule is of other calls
+_RULES: list[Rule] = []  # tried in their order
+
+
+def _rule(function: Rule) -> Rule:
+    _RULES.append(function)
+    return function
+
+
 def call_library(
     ev: Evaluator,
     one: tree.Call,
@@ -49,104 +79,183 @@ def call_library(
     named: dict[str, Any],
     scope: Scope,
 ) -> Any:
-    function = one.function
+    """Return what a call gives whose function the text does not define."""
     given = [ev.argument_value(a) for a in arguments]
     for argument, expression in zip(arguments, one.arguments, strict=False):
         if isinstance(argument.value, Int | Object) and not isinstance(expression, tree.Name):
             ev.notice(argument.value, ev.words(expression), expression.span)
-    of_layout = isinstance(target, Term) and target.head == "tile_to_shape" and bool(target.arguments)
-    if of_layout or (isinstance(target, Array) and target.typed is not None):  # a slice of it: layout(_, _, 0)
-        return target
-    held = target.arguments[0] if isinstance(target, Term) and target.arguments else None
-    if isinstance(held, Array) and held.typed is not None:
-        found = ev.call_array_member(held, name, given)
-        if found is not None:
-            return found
-        forget_escaped(ev, Cell(held))
-    kind = kind_called(ev, target, one, scope)
-    if kind is not None:
-        whole = kind.record is not None and not kind.pointers
-        return ev.construct(kind, arguments if whole else given, one, scope)
-    if name == "memcpy" and len(arguments) == 3:
-        return _copy_bytes(ev, arguments, one)
-    if name == "memset" and len(arguments) == 3:
-        return _set_bytes(ev, arguments, one)
-    if target is None and len(given) == 1 and isinstance(given[0], Array) and name in _RANGES:
-        found = ev.call_array_member(given[0], name, [])
-        if found is not None:
-            return found
-    if name in ("min", "max") and len(arguments) == 2 and target is None:
-        extreme = _extreme(ev, name, arguments, templates)
-        if extreme is not None:
-            return extreme
-    if name == "exchange" and len(arguments) == 2 and isinstance(arguments[0].where, PLACES):
-        old = ev.copied(arguments[0].value)
-        if isinstance(old, Object) and (old.record.copies or old.record.assigns):
-            ev.forget(arguments[0].where)
-            ev.forget_globals()
-            return ev.forgotten(old)
-        ev.store(arguments[0].where, arguments[1].value, one.span)
-        return old
-    if target is None or isinstance(target, Term):
-        limit = _limit(ev, function, scope)
-        if limit is not None:
-            return limit
-        made = known(ev, name, templates, given, one.span)
+    call = LibraryCall(one, target, name, templates, arguments, given, named, scope)
+    for rule in _RULES:
+        made = rule(ev, call)
         if made is not MISSING:
             return made
-    if target is None and isinstance(function, tree.Name) and len(given) == 1:
-        own = ev.builtin_kind(function.path, scope)
-        if own is not None and own.whole is not None:
-            return ev.converted(given[0], own, one.span)
-    made = unknown_call(ev, one, name, templates=templates, given=given, named=named, target=target)
+    return _call_unknown(ev, call)
+
+
+def _call_unknown(ev: Evaluator, call: LibraryCall) -> Term:
+    """Return a term for a call of which nothing is known, and forget what it may write."""
+    function, owner = call.one.function, call.owner
+    made = unknown_call(
+        ev, call.one, call.name, templates=call.templates, given=call.given, named=call.named, target=call.target
+    )
     if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
-        ev.forget_names(ev.text[slice(*function.span)], scope)
+        ev.forget_names(ev.text[slice(*function.span)], call.scope)
         ev.forget_globals()
-    forget_unknown(ev, name, arguments, one)
-    if isinstance(held, Object) and held.record.opaque:
-        ev.forget(Cell(held.whole or held))
-    if templates and not ev.python:
-        ev.kept_by_library(templates, scope)
-    may_throw(ev, name)
+    forget_unknown(ev, call.name, call.arguments, call.one)
+    if isinstance(owner, Object) and owner.record.opaque:
+        ev.forget(Cell(owner.whole or owner))
+    if call.templates and not ev.python:
+        ev.kept_by_library(call.templates, call.scope)
+    may_throw(ev, call.name)
     return made
+
+
+@_rule
+def _slice_layout(ev: Evaluator, call: LibraryCall) -> Any:
+    """layout(_, _, 0): a slice of a layout is taken for the layout."""
+    target = call.target
+    of_layout = isinstance(target, Term) and target.head == "tile_to_shape" and bool(target.arguments)
+    return target if of_layout or (isinstance(target, Array) and target.typed is not None) else MISSING
+
+
+@_rule
+def _call_owner_member(ev: Evaluator, call: LibraryCall) -> Any:
+    """array.size() of std::array; an unknown member function may write the array."""
+    if not isinstance(call.owner, Array) or call.owner.typed is None:
+        return MISSING
+    found = ev.call_array_member(call.owner, call.name, call.given)
+    if found is not None:
+        return found
+    forget_escaped(ev, Cell(call.owner))
+    return MISSING
+
+
+@_rule
+def _construct_type(ev: Evaluator, call: LibraryCall) -> Any:
+    """T(a, b)."""
+    kind = kind_called(ev, call.target, call.one, call.scope)
+    if kind is None:
+        return MISSING
+    whole = kind.record is not None and not kind.pointers
+    return ev.construct(kind, call.arguments if whole else call.given, call.one, call.scope)
+
+
+@_rule
+def _move_bytes(ev: Evaluator, call: LibraryCall) -> Any:
+    """memcpy and memset."""
+    move = {"memcpy": _copy_bytes, "memset": _set_bytes}.get(call.name)
+    return move(ev, call.arguments, call.one) if move is not None and len(call.arguments) == 3 else MISSING
+
+
+@_rule
+def _call_range_access(ev: Evaluator, call: LibraryCall) -> Any:
+    """std::begin, std::size and their kind of an array."""
+    if call.target is not None or len(call.given) != 1 or call.name not in _RANGES:
+        return MISSING
+    found = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], Array) else None
+    return found if found is not None else MISSING
+
+
+@_rule
+def _choose_extreme(ev: Evaluator, call: LibraryCall) -> Any:
+    """std::min and std::max of two."""
+    if call.name not in ("min", "max") or len(call.arguments) != 2 or call.target is not None:
+        return MISSING
+    found = _extreme(call.name, call.arguments, call.templates)
+    return found if found is not None else MISSING
+
+
+@_rule
+def _exchange(ev: Evaluator, call: LibraryCall) -> Any:
+    """std::exchange."""
+    if call.name != "exchange" or len(call.arguments) != 2 or not isinstance(call.arguments[0].where, PLACES):
+        return MISSING
+    first, second = call.arguments
+    old = ev.copied(first.value)
+    if isinstance(old, Object) and (old.record.copies or old.record.assigns):
+        ev.forget(first.where)
+        ev.forget_globals()
+        return ev.forgotten(old)
+    ev.store(first.where, second.value, call.one.span)
+    return old
+
+
+@_rule
+def _call_known(ev: Evaluator, call: LibraryCall) -> Any:
+    """std::numeric_limits<T>::max(), and the functions that layouts/reader/code/calls.py knows."""
+    if call.target is not None and not isinstance(call.target, Term):
+        return MISSING
+    limit = _limit(ev, call.one.function, call.scope)
+    return limit if limit is not None else known(ev, call.name, call.templates, call.given, call.one.span)
+
+
+@_rule
+def _cast_to_integer(ev: Evaluator, call: LibraryCall) -> Any:
+    """uint64_t(value)."""
+    function = call.one.function
+    if call.target is not None or not isinstance(function, tree.Name) or len(call.given) != 1:
+        return MISSING
+    kind = ev.builtin_kind(function.path, call.scope)
+    if kind is None or kind.whole is None:
+        return MISSING
+    return ev.converted(call.given[0], kind, call.one.span)
 
 
 def call_array_member(ev: Evaluator, array: Array, name: str, given: list[Any]) -> Any:
     """What a member function of std::array gives, or std::begin and its kind of an array; None for another."""
     if array.typed is not None and not (isinstance(array.typed, Kind) and array.typed.name.endswith("array")):
         return None
-    at = number(given[0]) if name == "at" and given else None
-    if at is not None and at.known is not None and 0 <= at.known < len(array.cells):
-        return Referred(array.cells[at.known])
-    if name in ("front", "back") and array.cells:
-        return Referred(array.cells[0 if name == "front" else -1])
-    if name in ("data", "begin", "cbegin") and array.element is not None:
-        return ev.decayed(array)
-    if name in ("end", "cend") and array.element is not None:
-        return moved(ev.decayed(array), Int(len(array.cells), LONG))
-    if name == "empty":
-        return Int(int(not array.cells), BOOL)
-    return Int(len(array.cells), ULONG) if name in ("size", "max_size", "ssize") else None
+    if name == "at" and given:
+        return _item_at(array, number(given[0]))
+    access = _ARRAY_MEMBERS.get(name)
+    return access(ev, array) if access is not None else None
 
 
-def _extreme(ev: Evaluator, name: str, arguments: list[Argument], templates: tuple[Any, ...]) -> Any:
+def _item_at(array: Array, at: Int | None) -> Referred | None:
+    """The item of a number, as a place; None where there is none, or the number is not known."""
+    if at is None or at.known is None or not 0 <= at.known < len(array.cells):
+        return None
+    return Referred(array.cells[at.known])
+
+
+def _begin(ev: Evaluator, array: Array) -> Any:
+    return ev.decayed(array) if array.element is not None else None
+
+
+def _end(ev: Evaluator, array: Array) -> Any:
+    return moved(ev.decayed(array), Int(len(array.cells), LONG)) if array.element is not None else None
+
+
+def _size(ev: Evaluator, array: Array) -> Int:
+    return Int(len(array.cells), ULONG)
+
+
+_ARRAY_MEMBERS: dict[str, Callable[[Evaluator, Array], Any]] = {
+    "front": lambda ev, array: Referred(array.cells[0]) if array.cells else None,
+    "back": lambda ev, array: Referred(array.cells[-1]) if array.cells else None,
+    "empty": lambda ev, array: Int(int(not array.cells), BOOL),
+    **dict.fromkeys(("data", "begin", "cbegin"), _begin),
+    **dict.fromkeys(("end", "cend"), _end),
+    **dict.fromkeys(("size", "max_size", "ssize"), _size),
+}
+
+
+def _extreme(name: str, arguments: list[Argument], templates: tuple[Any, ...]) -> Any:
     """The smaller or larger of two numbers: that very variable, where both are variables of one type; None where it
     is not known which.
     """
     left, right = (number(argument.value) for argument in arguments)
-    if left is None or right is None:
-        return None
-    places = [argument.where for argument in arguments]
     given = templates[0].whole if templates and isinstance(templates[0], Kind) else None
-    if templates and given is None:
+    if left is None or right is None or (templates and given is None):
         return None
-    if left.type != right.type or (given is not None and given != left.type):
+    same = left.type == right.type and given in (None, left.type)
+    if not same:
         kind = given or common(left.type, right.type)
-        left, right, places = word.convert(left, kind), word.convert(right, kind), [None, None]
+        left, right = word.convert(left, kind), word.convert(right, kind)
     second = word.compare("<" if name == "min" else ">", right, left)
     if second is None:
         return None
-    chosen = places[int(second)]
+    chosen = arguments[int(second)].where if same else None
     return Referred(chosen) if isinstance(chosen, PLACES) else (left, right)[int(second)]
 
 
@@ -166,9 +275,8 @@ def tuple_item(ev: Evaluator, one: tree.Call, templates: tuple[Any, ...], scope:
     whole = ev.place(one.arguments[0], scope)
     value = ev.load(whole, one.arguments[0]) if isinstance(whole, PLACES) else whole
     at = number(templates[0]) if not isinstance(templates[0], Kind) else None
-    if isinstance(value, Array) and at is not None and at.known is not None and 0 <= at.known < len(value.cells):
-        return Referred(value.cells[at.known])
-    return Term(ev.words(one), span=one.span, head="get", arguments=(value,))
+    found = _item_at(value, at) if isinstance(value, Array) else None
+    return found or Term(ev.words(one), span=one.span, head="get", arguments=(value,))
 
 
 def swap(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> None:
@@ -209,15 +317,18 @@ def _bytes_at(ev: Evaluator, value: Any, kind: Kind, one: tree.Expression) -> An
     """What a pointer points to, as an integer of so many bits."""
     if isinstance(value, Array) and value.typed is None:
         value = ev.decayed(value)
-    element = value.element if isinstance(value, Address | Pointer) else None
     at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
-    if isinstance(value, Address) and at is not None and (at == 0 or element is not None):
-        size = size_of_kind(ev, element) if at else 0
-        return ev.viewed_bits(value.place, kind, at * size * 8) if size is not None else Blurred(value.place)
+    if isinstance(value, Address) and at is not None and (at == 0 or value.element is not None):
+        return _view_item(ev, value.place, kind, at, size_of_kind(ev, value.element) if at else 0)
     if isinstance(value, Pointer) and value.array is not None and at is not None:
-        size = size_of_kind(ev, element or value.array.element)
-        return ev.viewed_bits(Cell(value.array), kind, at * size * 8) if size else Blurred(Cell(value.array))
+        size = size_of_kind(ev, value.element or value.array.element)
+        return _view_item(ev, Cell(value.array), kind, at, size or None)
     return ev.pointee_of(value, one)
+
+
+def _view_item(ev: Evaluator, place: Any, kind: Kind, at: int, size: int | None) -> Any:
+    """Item no. at of a place as an integer; somewhere in the place where the items' size in bytes is not known."""
+    return ev.viewed_bits(place, kind, at * size * 8) if size is not None else Blurred(place)
 
 
 def size_of_kind(ev: Evaluator, kind: Kind | None) -> int | None:

@@ -64,28 +64,45 @@ def constructed(ev: Evaluator, made: Object, given: list[Any], record: Record | 
     record = record or made.record
     if record.python:
         return _python_constructed(ev, made, given)
-    only = given[0] if len(given) == 1 else None
-    fresh = only.value if isinstance(only, Argument) and only.where is None and not only.place else only
-    if isinstance(fresh, Object) and fresh.record is record is made.record and not fresh.held:
+    fresh = _nameless_object(given)
+    if fresh is not None and fresh.record is record is made.record:
         made.store, made.members, fresh.held = fresh.store, fresh.members, True  # the very object
-        return made
+    else:
+        _construct_from(ev, made, record, given)
+    return made
+
+
+def _nameless_object(given: list[Any]) -> Object | None:
+    """The object without a name that alone is given; None where something else is."""
+    only = given[0] if len(given) == 1 else None
+    if isinstance(only, Argument):
+        only = only.value if only.where is None and not only.place else None
+    return only if isinstance(only, Object) and not only.held else None
+
+
+def _construct_from(ev: Evaluator, made: Object, record: Record, given: list[Any]) -> None:
     ctors = record.methods.get(record.name)
+    only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
         ev.run_constructor(made, record, ctors, given)
-    elif len(given) == 1 and _alike(getattr(given[0], "value", given[0]), record):
+    elif _alike(only, record):
         ev.copy_members(made, record, ev.argument_like(given[0]))
-    elif ctors is not None and given and not record.python:
+    elif ctors is not None and given:
         ev.forget(Cell(made))
-    elif given and record.fields is not None and len(given) == 1 and not isinstance(given[0], Object):
-        default_members(ev, made, record, Scope(record.scope))
-        one = number(getattr(given[0], "value", given[0]))
-        if one is not None and not _has_more(record):
-            ev.store(Cell(made), one, (0, 0))
-        else:
-            fill_aggregate(ev, made, record, given)
+    elif record.fields is not None and len(given) == 1 and not isinstance(given[0], Object):
+        _construct_bits(ev, made, record, given)
     else:
         fill_aggregate(ev, made, record, given)
-    return made
+
+
+def _construct_bits(ev: Evaluator, made: Object, record: Record, given: list[Any]) -> None:
+    """Store the one value that is given in a struct of integers: in all of it, or in its first member."""
+    default_members(ev, made, record, Scope(record.scope))
+    value = number(getattr(given[0], "value", given[0]))
+    if value is not None and not _has_more(record):
+        ev.store(Cell(made), value, (0, 0))
+    else:
+        fill_aggregate(ev, made, record, given)
 
 
 def fill_aggregate(ev: Evaluator, made: Object, record: Record, given: list[Any]) -> None:
@@ -197,18 +214,14 @@ def run_constructor(ev: Evaluator, made: Object, record: Record, ctors: Closure,
     """Run the constructor that some values choose; nothing is known of one that is not chosen or has no body."""
     closure = replace(ctors, this=made, constant=False)
     arguments = [ev.argument_like(one) for one in given]
-    first = arguments[0] if len(arguments) == 1 else None
-    other = first.value if first is not None else None
-    same = isinstance(other, Object) and other.record.descends(record)
-    if first is not None and same and not any(may_copy(f, record.name, first) for f in ctors.functions):
-        ev.copy_members(made, record, first)
+    source = _copied_argument(arguments, record)
+    if source is not None and not any(may_copy(f, record.name, source) for f in ctors.functions):
+        ev.copy_members(made, record, source)
         return
-    chosen = ev.chosen(closure, arguments)
-    if first is not None and same and (first.loose or first.const is None) and chosen is not None:
-        chosen = chosen if not chosen.function.templates else None  # the implicit one may be the better
+    chosen = _chosen_constructor(ev, closure, arguments, source)
     if chosen is not None and chosen.function.defaulted:
-        if first is not None and same:
-            ev.copy_members(made, record, first)
+        if source is not None:
+            ev.copy_members(made, record, source)
         else:
             default_members(ev, made, record, ev.this_scope(record.scope, made, record))
         return
@@ -226,6 +239,22 @@ def run_constructor(ev: Evaluator, made: Object, record: Record, ctors: Closure,
     ev.called.add(id(function))
     ev.enter(function.name, function.span)
     _run_started(ev, made, record, function, scope)
+
+
+def _copied_argument(arguments: list[Argument], record: Record) -> Argument | None:
+    """The object of a class, or of a derived one, that is all that a constructor of it is given; else None."""
+    value = arguments[0].value if len(arguments) == 1 else None
+    return arguments[0] if isinstance(value, Object) and value.record.descends(record) else None
+
+
+def _chosen_constructor(
+    ev: Evaluator, closure: Closure, arguments: list[Argument], source: Argument | None
+) -> Candidate | None:
+    """The constructor that some arguments choose. source: the object to copy, if it is one."""
+    chosen: Candidate | None = ev.chosen(closure, arguments)
+    if source is None or chosen is None or not chosen.function.templates:
+        return chosen
+    return None if source.loose or source.const is None else chosen  # the implicit one may be the better
 
 
 def construct_entry(ev: Evaluator, function: tree.Function, home: Scope, made: Object, record: Record) -> None:
@@ -285,36 +314,46 @@ def _started(ev: Evaluator, values: tuple[tree.Expression, ...], kind: Kind | No
 def start_member(
     ev: Evaluator, made: Object, name: str, declared: tree.Declare, values: tuple[tree.Expression, ...], scope: Scope
 ) -> None:
+    """Initialize a member with values that a constructor's list, or a list in braces, gives it."""
     place = ev.member(made, name, declared.span)
     kind = ev.kind(declared.type, scope) if declared.type else None
     if kind is not None and kind.reference:
-        if isinstance(place, Cell) and values:
-            _refer_member(ev, place, name, kind, values[0], scope)
-        return
-    if kind is not None and (kind.dims or (kind.record is None and len(values) > 1)):
+        _refer_member(ev, place, name, kind, values, scope)
+    elif kind is not None and kind.record is not None and not kind.dims and not kind.pointers:
+        _start_object(ev, place, kind, declared, values, scope)
+    elif kind is not None and (kind.dims or (kind.record is None and len(values) > 1)):
         items = tree.Items(tuple(("", one) for one in values))
         ev.store(place, ev.initial(items, kind, scope, name), declared.span)
-    elif kind is not None and kind.record is not None and not kind.pointers:
-        inner = place.value if isinstance(place, Cell) else None
-        call = tree.Call(tree.Other(""), values)
-        if isinstance(inner, Object) and not any(isinstance(v, tree.Items) for v in values):
-            given = ev.arguments(call, scope)
-            only = given[0].value if len(given) == 1 else None
-            if isinstance(only, Object) and only.record is inner.record and not only.held and given[0].where is None:
-                ev.put(place, ev.copied(only))  # the very object
-            else:
-                ev.constructed(inner, given)
-        else:
-            value = ev.construct(kind, _started(ev, values, None, scope), declared, scope)
-            ev.begin(place, value, declared.span)
+    elif values:
+        ev.store(place, ev.initial(values[0], kind, scope, name), values[0].span)
     else:
-        value = ev.initial(values[0], kind, scope, name) if values else Int(0)
-        ev.store(place, value, values[0].span if values else declared.span)
+        ev.store(place, Int(0), declared.span)
 
 
-def _refer_member(ev: Evaluator, cell: Cell, name: str, kind: Kind, value: tree.Expression, scope: Scope) -> None:
+def _start_object(
+    ev: Evaluator, place: Any, kind: Kind, declared: tree.Declare, values: tuple[tree.Expression, ...], scope: Scope
+) -> None:
+    """Construct a member that is an object."""
+    inner = place.value if isinstance(place, Cell) else None
+    if not isinstance(inner, Object) or any(isinstance(v, tree.Items) for v in values):
+        value = ev.construct(kind, _started(ev, values, None, scope), declared, scope)
+        ev.begin(place, value, declared.span)
+        return
+    given = ev.arguments(tree.Call(tree.Other(""), values), scope)
+    only = given[0].value if len(given) == 1 else None
+    if isinstance(only, Object) and only.record is inner.record and not only.held and given[0].where is None:
+        ev.put(place, ev.copied(only))  # the very object
+    else:
+        ev.constructed(inner, given)
+
+
+def _refer_member(
+    ev: Evaluator, cell: Any, name: str, kind: Kind, values: tuple[tree.Expression, ...], scope: Scope
+) -> None:
     """Let a member that is a reference name a place."""
-    place = ev.place(value, scope)
+    if not isinstance(cell, Cell) or not values:
+        return
+    place = ev.place(values[0], scope)
     inner = place.value if isinstance(place, Cell) else None
     if isinstance(inner, Object) and kind.record is not None and inner.record is not kind.record:
         cell.value = Cell(ev.upcast(inner, kind.record), replace(kind, reference=""))

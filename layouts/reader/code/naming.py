@@ -229,18 +229,27 @@ def forced(ev: Evaluator, scope: Scope, name: str) -> Any:
 def _forget_order(ev: Evaluator, cell: Cell, member: tree.Declare, scope: Scope, first: int) -> None:
     """A static member begins when the program does: what it writes or reads then may have changed since."""
     written = [c for c, _ in ev.writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
-    value, globals_ = cell.value, ev.globals.names.values()
-    begins = isinstance(value, Object) and value.record.begins and not member.const
-    begins = begins and any(isinstance(c, Cell) and not c.const and c.frame <= 1 for c in globals_)
-    reads = False
-    for node in nodes_of(member.value) if member.value is not None and not member.const else ():
-        known = find_name(scope, node.last)[0] if isinstance(node, tree.Name) else None
-        reads = reads or (isinstance(known, Cell) and not known.const and known.frame <= 1)
-        reads = reads or isinstance(node, tree.Call)
-    if reads or begins or written:
+    if written or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
         for one in written:
             ev.forget(one)
         ev.forget(cell)
+
+
+def _begins_globally(ev: Evaluator, value: Any) -> bool:
+    """Whether a constructor makes a value, which may read variables of namespaces."""
+    globals_ = ev.globals.names.values()
+    return isinstance(value, Object) and value.record.begins and any(_is_global_variable(c) for c in globals_)
+
+
+def _reads_variables(member: tree.Declare, scope: Scope) -> bool:
+    """Whether a static member's initializer names a variable of a namespace, or calls a function."""
+    nodes = list(nodes_of(member.value)) if member.value is not None else []
+    named = (find_name(scope, node.last)[0] for node in nodes if isinstance(node, tree.Name))
+    return any(isinstance(node, tree.Call) for node in nodes) or any(map(_is_global_variable, named))
+
+
+def _is_global_variable(value: Any) -> bool:
+    return isinstance(value, Cell) and not value.const and value.frame <= 1
 
 
 def kind(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
@@ -263,6 +272,7 @@ def kind(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
 
 
 def _base(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
+    """The type that a name means, without pointers, sizes and references beside it."""
     if isinstance(given.body, tree.Struct):
         record = layout_of(ev, Record(given.body.name, given.body, scope))
         return Kind(given.body.name, record=record, bits=record.bits or None)
@@ -271,19 +281,21 @@ def _base(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
     found = ev.resolve(given.path, scope, given.span[0])
     if isinstance(found, Cell):
         found = found.value
-    if isinstance(found, Kind):
-        return found
     if isinstance(found, Template):
         found = ev.applied(found, [])
-        if isinstance(found, Kind):
-            return found
     if isinstance(found, Enumeration):
-        return found.kind
+        found = found.kind
+    return found if isinstance(found, Kind) else _foreign_type(ev, given, scope)
+
+
+def _foreign_type(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
+    """A type that the text does not define: a built-in one, T::type of a library's template, or a name alone."""
+    name = "::".join(part for part, _ in given.path)
     if len(given.path) > 1 and given.name == "type" and not ev.python:
         outer = ev.builtin_kind(given.path[:-1], scope)
         inner = traits.member(outer, "type") if outer is not None else None
-        return inner if isinstance(inner, Kind) else Kind("::".join(n for n, _ in given.path), unbound=True)
-    return ev.builtin_kind(given.path, scope) or Kind("::".join(name for name, _ in given.path))
+        return inner if isinstance(inner, Kind) else Kind(name, unbound=True)
+    return ev.builtin_kind(given.path, scope) or Kind(name)
 
 
 def _declared_type(ev: Evaluator, inner: tree.Expression, scope: Scope) -> Kind:

@@ -44,6 +44,10 @@ def with_associated(
     return target
 
 
+_MEMBERS_ONLY = ("()", "[]", "->", "=")  # operators that are no functions outside classes
+_PYTHON_METHODS = {"+": "__add__", "|": "__or__"}
+
+
 def operator(
     ev: Evaluator,
     op: str,
@@ -57,33 +61,47 @@ def operator(
     """What an operator that the text defines gives; None where it defines none for such operands."""
     name = f"operator{op}"
     if ev.python:
-        if not isinstance(left, Object):
-            return None
-        found = left.record.methods.get({"+": "__add__", "|": "__or__"}.get(op, ""))
-        return ev.call(replace(found, this=left), [right], {}, at.span) if found is not None else None
+        return _call_python_operator(ev, op, left, right, at)
     given = arguments if arguments is not None else [] if right is None else [_operand(ev, right)]
-    own = left if isinstance(left, Argument) else None
+    whole, own = left, left if isinstance(left, Argument) else None
     left = left.value if isinstance(left, Argument) else left
-    method = left.record.methods.get(name) if isinstance(left, Object) else None
-    if isinstance(left, Part) and left.field.inner is not None:
-        method = left.field.inner.methods.get(name)
-    if method is not None and arguments is None:
-        counted = [f for f in method.functions if accepts_count(f, len(given))]
-        if not any(may_fit(ev, method, f, given) for f in counted):
-            method = None
-    free = None
-    if op not in ("()", "[]", "->", "=") and name in ev.operators:
-        operands = [own or _operand(ev, left), *given]
+    method = _operator_method(ev, name, left, None if arguments is not None else given)
+    operands, free = given, None
+    if op not in _MEMBERS_ONLY and name in ev.operators:
+        operands = [_operand(ev, whole), *given]
         free = _free_operator(ev, ev.operators[name], operands, at) if any(map(_of_class, operands)) else None
-    if method is not None and free is not None:  # one overload set: which is better is not looked into
-        ev.forget_call(operands, free)
-        if not all(f.const for f in method.functions):
-            ev.forget_call(given, replace(method, this=left))
-        return Term(ev.fresh(ev.words(at)), span=at.span)
     if method is not None:
+        if free is not None:
+            return _lose_operators(ev, replace(method, this=left), free, operands, at)
         constant = own.const if own is not None and own.place else constant
         return ev.call(replace(method, this=left, constant=constant), given, {}, at.span)
     return ev.call(free, operands, {}, at.span) if free is not None else None
+
+
+def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
+    """What __add__ or __or__ gives; None where the class has none."""
+    found = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, Object) else None
+    return ev.call(replace(found, this=left), [right], {}, at.span) if found is not None else None
+
+
+def _operator_method(ev: Evaluator, name: str, left: Any, operands: list[Argument] | None) -> Closure | None:
+    """The member function that an operator is, None where the class has none; operands: those that it must take."""
+    record = left.record if isinstance(left, Object) else left.field.inner if isinstance(left, Part) else None
+    method: Closure | None = record.methods.get(name) if record is not None else None
+    if method is None or operands is None:
+        return method
+    counted = [f for f in method.functions if accepts_count(f, len(operands))]
+    return method if any(may_fit(ev, method, f, operands) for f in counted) else None
+
+
+def _lose_operators(
+    ev: Evaluator, method: Closure, free: Closure, operands: list[Argument], at: tree.Expression
+) -> Term:
+    """A call of a member or of an operator outside the class: which is better is not looked into."""
+    ev.forget_call(operands, free)
+    if not all(f.const for f in method.functions):
+        ev.forget_call(operands[1:], method)
+    return Term(ev.fresh(ev.words(at)), span=at.span)
 
 
 def _free_operator(ev: Evaluator, closure: Closure, operands: list[Argument], at: tree.Expression) -> Closure | None:

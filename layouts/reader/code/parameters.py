@@ -38,17 +38,7 @@ def this_scope(ev: Evaluator, home: Scope, this: Any, record: Record | None) -> 
     """A scope with the members of an object by their names, as functions of a class see them."""
     outer = Scope(home)
     if isinstance(this, Object):
-        seen = record or this.record
-        for name in (*(this.record.fields or {}), *this.members):
-            if seen is not this.record and name not in seen.members and name not in (seen.fields or {}):
-                continue
-            if name in this.record.hidden and seen is not this.record:
-                outer.names[name] = Cell(Term(f"{seen.name}::{name}"), name=name)
-            elif name not in seen.dependent or find_name(home, name)[0] is None:
-                outer.names[name] = ev.member(this, name, (0, 0))
-        kind = Kind(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
-        part = this if seen is this.record or this.record.hidden else ev.upcast(this, seen)
-        outer.names["this"] = Cell(Address(Cell(part, kind, this.store.name)), name="this")
+        _show_object(ev, outer, this, record or this.record, home)
     elif isinstance(this, Part) and this.field.inner is not None:
         for name in this.field.inner.fields or {}:
             outer.names[name] = ev.member(this, name, (0, 0))
@@ -58,6 +48,21 @@ def this_scope(ev: Evaluator, home: Scope, this: Any, record: Record | None) -> 
             outer.names[name] = Cell(ev.member(this, name, (0, 0)), name=name)
         outer.names["this"] = Cell(this, name="this")
     return outer
+
+
+def _show_object(ev: Evaluator, outer: Scope, this: Object, seen: Record, home: Scope) -> None:
+    """Enter an object's members in a scope, and `this`, as a class of it sees them."""
+    own, hidden = seen is this.record, this.record.hidden
+    for name in (*(this.record.fields or {}), *this.members):
+        if not own and name not in seen.members and name not in (seen.fields or {}):
+            continue
+        if name in hidden and not own:
+            outer.names[name] = Cell(Term(f"{seen.name}::{name}"), name=name)
+        elif name not in seen.dependent or find_name(home, name)[0] is None:
+            outer.names[name] = ev.member(this, name, (0, 0))
+    kind = Kind(seen.name, record=seen, bits=seen.bits or None, arguments=seen.arguments)
+    part = this if own or hidden else ev.upcast(this, seen)
+    outer.names["this"] = Cell(Address(Cell(part, kind, this.store.name)), name="this")
 
 
 def bound(
@@ -71,22 +76,16 @@ def bound(
     if function.const:
         outer.consts.add("this")
     scope = Scope(outer, "function")
-    parameters = list(function.parameters)
-    if ev.python and closure.this is not None and parameters and parameters[0].name in ("self", "cls"):
-        scope.names[parameters.pop(0).name] = Cell(closure.this, name="self")
+    own = _self_name(closure, function) if ev.python else ""
+    if own:
+        scope.names[own] = Cell(closure.this, name="self")
     if symbolic:
-        for parameter in function.templates:
-            value = None if parameter.is_type or parameter.default is None else free(parameter.name, UNKNOWN)
-            outer.names[parameter.name] = (
-                Pack() if parameter.pack else ev.template_argument_value(parameter, value, outer)
-            )
+        _enter_symbols(ev, function, outer)
     else:
         enter_template(ev, function, chosen.deduced, outer)
-    for n, parameter in enumerate(parameters):
+    for n, parameter in enumerate(function.parameters[bool(own) :]):
         if parameter.pack:
-            rest = [one.value if isinstance(one, Argument) else one for one in given[n:]]
-            packed: Any = Pack(_pack_items(ev, parameter, given[n:], outer))
-            scope.names[parameter.name] = packed if not ev.python else Cell(Array([Cell(v) for v in rest]))
+            scope.names[parameter.name] = _bind_pack(ev, parameter, given[n:], outer)
             break
         kind = ev.kind(parameter.type, outer) if parameter.type is not None else None
         if kind is not None and not kind.reference:
@@ -94,14 +93,42 @@ def bound(
         if n < len(given):
             scope.names[parameter.name] = _bind_argument(ev, given[n], kind, parameter)
             _mark_const(ev, scope, parameter, kind, given[n])
-        elif parameter.name in named:
-            scope.names[parameter.name] = _bind_argument(ev, named[parameter.name], kind, parameter)
-        elif parameter.default is not None and not symbolic:
-            value = ev.initial(parameter.default, kind, outer, parameter.name)
-            scope.names[parameter.name] = _bind_argument(ev, value, kind, parameter)
         else:
-            scope.names[parameter.name] = _parameter(ev, kind, parameter)
+            scope.names[parameter.name] = _bind_omitted(ev, kind, parameter, named, None if symbolic else outer)
     return scope
+
+
+def _self_name(closure: Closure, function: tree.Function) -> str:
+    """The name that a Python method has for its object, "" for none."""
+    first = function.parameters[0].name if function.parameters else ""
+    return first if closure.this is not None and first in ("self", "cls") else ""
+
+
+def _enter_symbols(ev: Evaluator, function: tree.Function, outer: Scope) -> None:
+    """Bind a template's parameters to symbols, those without an argument to their defaults."""
+    for parameter in function.templates:
+        value = None if parameter.is_type or parameter.default is None else free(parameter.name, UNKNOWN)
+        outer.names[parameter.name] = Pack() if parameter.pack else ev.template_argument_value(parameter, value, outer)
+
+
+def _bind_omitted(
+    ev: Evaluator, kind: Kind | None, parameter: tree.Parameter, named: dict[str, Any], outer: Scope | None
+) -> Any:
+    """What a parameter is that is given by name, or not. outer: where its default is evaluated, None for a symbol."""
+    if parameter.name in named:
+        return _bind_argument(ev, named[parameter.name], kind, parameter)
+    if parameter.default is None or outer is None:
+        return _parameter(ev, kind, parameter)
+    value = ev.initial(parameter.default, kind, outer, parameter.name)
+    return _bind_argument(ev, value, kind, parameter)
+
+
+def _bind_pack(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: Scope) -> Any:
+    """A parameter that takes all arguments that are left: a pack, an array in Python."""
+    packed = Pack(_pack_items(ev, parameter, given, outer))
+    if not ev.python:
+        return packed
+    return Cell(Array([Cell(one.value if isinstance(one, Argument) else one) for one in given]))
 
 
 def _mark_const(ev: Evaluator, scope: Scope, parameter: tree.Parameter, kind: Kind | None, given: Any) -> None:
@@ -128,33 +155,55 @@ def _bind_argument(ev: Evaluator, given: Any, kind: Kind | None, parameter: tree
     value = argument.value if argument is not None else given
     if isinstance(value, Braced):
         value = ev.initial(value.items, kind, value.scope, parameter.name)
-    const = bool(kind is not None and kind.const and not kind.pointers)
-    if kind is not None and kind.reference and argument is not None and isinstance(argument.where, PLACES):
-        same = argument.kind is None or kind.name == "auto" or _alike(argument.kind, kind)
-        if same and isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
-            return Cell(ev.upcast(value, kind.record), kind, parameter.name, parameter.span)
-        if same and isinstance(argument.where, Cell) and const and not argument.where.const:
-            where = argument.where
-            return where
-        if same:
-            return argument.where
-    if isinstance(value, Object) and argument is not None and argument.where is not None and not ev.python:
-        value = ev.copy_constructed(ev.sliced_to(value, kind), argument)
-    record = kind.record if kind is not None and kind.reference else None
-    derived = isinstance(value, Object) and record is not None and value.record is not record and not ev.python
-    if derived and record is not None and value.record.descends(record):  # a temporary, seen as its base
+    place = _refer_place(ev, argument, value, kind, parameter) if argument is not None else None
+    if place is not None:
+        return place
+    if isinstance(value, Object):
+        if argument is not None and argument.where is not None and not ev.python:
+            value = ev.copy_constructed(ev.sliced_to(value, kind), argument)
+        temporary = _refer_temporary(ev, value, kind, parameter)
+        if temporary is not None:
+            return temporary
+    return _bind_value(ev, value, kind, parameter)
+
+
+def _refer_place(ev: Evaluator, argument: Argument, value: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
+    """The place that a reference names; None where it is no reference, or names none of that type."""
+    if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
+        return None
+    if not (argument.kind is None or kind.name == "auto" or _alike(argument.kind, kind)):
+        return None
+    if isinstance(value, Object) and kind.record is not None and value.record is not kind.record:
+        return Cell(ev.upcast(value, kind.record), kind, parameter.name, parameter.span)
+    return argument.where
+
+
+def _refer_temporary(ev: Evaluator, value: Object, kind: Kind | None, parameter: tree.Parameter) -> Cell | None:
+    """What a reference to a temporary object is: the object seen as its base, or the unknown that its conversion
+    gives. None for no such reference.
+    """
+    if kind is None or not kind.reference:
+        return None
+    record = kind.record
+    if record is not None and value.record is not record and not ev.python and value.record.descends(record):
         return Cell(ev.upcast(value, record), kind, parameter.name, parameter.span)
-    lvalue = kind is not None and kind.record is None and kind.reference == "&" and not kind.const
-    if lvalue and isinstance(value, Object) and kind is not None:  # its conversion gives the reference
+    if record is None and kind.reference == "&" and not kind.const:
         ev.forget(Cell(value))
         return Cell(Term(ev.fresh(parameter.name)), kind, parameter.name, parameter.span)
+    return None
+
+
+def _bind_value(ev: Evaluator, value: Any, kind: Kind | None, parameter: tree.Parameter) -> Cell:
+    """A variable of a parameter's own, with a value converted to its type."""
+    refers = kind is not None and bool(kind.reference)
     if kind is not None and kind.name not in ("auto", ""):
         value = ev.converted(value, kind, parameter.span, parameter.name)
-    elif isinstance(value, Array) and value.typed is None and not ev.python and not (kind and kind.reference):
+    elif isinstance(value, Array) and value.typed is None and not ev.python and not refers:
         value = ev.decayed(value)
     made = ev.copied(value)
-    if isinstance(made, Object) and made.record.ends and not (kind is not None and kind.reference):
+    if isinstance(made, Object) and made.record.ends and not refers:
         ev.temporaries.append((made, PASSED))
+    const = bool(kind is not None and kind.const and not kind.pointers)
     return Cell(made, kind, parameter.name, parameter.span, len(ev.frames), const)
 
 

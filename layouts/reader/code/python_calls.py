@@ -120,22 +120,27 @@ def items_of(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[Any]
         keys = [key if isinstance(key, str) else Int(key, PYTHON) for key in list(value)[:most]]
         return keys, len(value) <= most
     if isinstance(value, Term) and value.head == "range":
-        read = [number(v) for v in value.arguments]
-        bounds = [b for b in read if b is not None]
-        if len(bounds) < len(read) or not bounds:
-            ev.endless.add(name)
-            return [Int(n, PYTHON) for n in range(min(3, most))], False
-        kind = PYTHON if ev.python else LONG
-        start, end = (Int(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
-        step = bounds[2] if len(bounds) > 2 else Int(1, kind)
-        if step.known is None or not step.known:
-            return [start], False
-        if start.known is not None and end.known is not None:
-            every = range(start.known, end.known, step.known)
-            return [Int(n, kind) for n in every[:most]], len(every[most:]) == 0
-        ev.endless.add(name)
-        return [word.add(start, Int(n * step.known, kind)) for n in range(3)], False
+        return _range_items(ev, value, most, name)
     if isinstance(value, Term) and value.head == "enumerate" and value.arguments:
         inner, whole = ev.items_of(value.arguments[0], most, name)
         return [ev.array((Int(n, PYTHON), v)) for n, v in enumerate(inner)], whole
     return [Term(name or str(value))], False
+
+
+def _range_items(ev: Evaluator, value: Term, most: int, name: str) -> tuple[list[Any], bool]:
+    """The numbers of range(…), cut to so many, and whether these are all: the first three of an open one."""
+    read = [number(v) for v in value.arguments]
+    bounds = [b for b in read if b is not None]
+    if len(bounds) < len(read) or not bounds:
+        ev.endless.add(name)
+        return [Int(n, PYTHON) for n in range(min(3, most))], False
+    kind = PYTHON if ev.python else LONG
+    start, end = (Int(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+    step = bounds[2] if len(bounds) > 2 else Int(1, kind)
+    if step.known is None or not step.known:
+        return [start], False
+    if start.known is not None and end.known is not None:
+        every = range(start.known, end.known, step.known)
+        return [Int(n, kind) for n in every[:most]], len(every[most:]) == 0
+    ev.endless.add(name)
+    return [word.add(start, Int(n * step.known, kind)) for n in range(3)], False

@@ -49,23 +49,37 @@ def forget_unknown(ev: Evaluator, name: str, arguments: list[Argument], one: tre
     std = isinstance(one.function, tree.Name) and one.function.path[0][0] == "std" and name not in _PURE
     uses = len(arguments) >= 12 or (only_uses(one.function, name) and not std)  # 12: cuTensorMapEncodeTiled
     for argument in arguments:
-        value = argument.value
+        value, place = argument.value, argument.where
         if isinstance(value, Closure):
             _forget_used(ev, value)
         elif isinstance(value, Address):
-            ev.forget(value.place, integers=True, quiet=True)
-            kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
-            if isinstance(kept, Object) and kept.record.ends and ev.haunting is not None:
-                ev.haunting.append(kept)
-        elif isinstance(value, Pointer) and value.array is not None and not uses:
+            _forget_pointee(ev, value)
+        elif uses:
+            continue
+        elif isinstance(value, Pointer) and value.array is not None:
             ev.forget(Cell(value.array), integers=True, quiet=True)
-        elif argument.place and argument.const is not True and not uses and isinstance(argument.where, Cell | Part):
-            inner = argument.where.value if isinstance(argument.where, Cell) else None
-            kept = not isinstance(inner, Int | Object | Array) and not isinstance(argument.where, Part)
-            if std and not kept:  # std::tie, std::ref: what they give refers to it
-                forget_escaped(ev, argument.where)
-            elif not kept and id(one) in ev.statements:
-                ev.forget(argument.where, integers=True, quiet=True)
+        elif argument.place and argument.const is not True and isinstance(place, Cell | Part):
+            _forget_variable(ev, place, refers=std, statement=id(one) in ev.statements)
+
+
+def _forget_pointee(ev: Evaluator, value: Address) -> None:
+    """Forget what a pointer points to; an object made by `new` may end any time from here on."""
+    ev.forget(value.place, integers=True, quiet=True)
+    kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
+    if isinstance(kept, Object) and kept.record.ends and ev.haunting is not None:
+        ev.haunting.append(kept)
+
+
+def _forget_variable(ev: Evaluator, place: Cell | Part, refers: bool, statement: bool) -> None:
+    """Forget a number, object or array. refers: what the call gives may refer to it (std::tie, std::ref); statement:
+    what the call gives is not used.
+    """
+    if isinstance(place, Cell) and not isinstance(place.value, Int | Object | Array):
+        return
+    if refers:
+        forget_escaped(ev, place)
+    elif statement:
+        ev.forget(place, integers=True, quiet=True)
 
 
 def _forget_used(ev: Evaluator, closure: Closure, seen: frozenset[int] = frozenset()) -> None:

@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 def dispatch(ev: Evaluator, closure: Closure, chosen: Candidate, count: int) -> tuple[Closure, Candidate | None]:
     """The function that a call of a virtual one runs, by the class of the object; None where that is not known."""
     function, this = chosen.function, closure.this
-    owner = closure.home(function).owner
-    if closure.direct or this is None or not isinstance(owner, Record) or not owner.polymorphic or function.static:
+    owner = _dispatching_class(closure, function)
+    if owner is None:
         return closure, chosen
     whole = (this.whole or this) if isinstance(this, Object) else None
-    dynamic = (whole.dynamic or whole.record) if whole is not None else None
-    open_ = whole is None or (whole.loose and not whole.dynamic)
-    if dynamic is owner and not open_:
+    dynamic = _exact_class(whole)
+    if dynamic is owner:
         return closure, chosen
     virtual = _declared_virtual(ev, owner, function)
-    if virtual is False or (virtual is None and open_):
+    if virtual is False or (virtual is None and dynamic is None):
         return closure, chosen
-    if open_ or virtual is None or dynamic is None:
+    if virtual is None or dynamic is None:
         return closure, None
     found = _final_override(ev, dynamic, function, owner)
     if found is None or (found[0] is not function and count < len(function.parameters)):
@@ -42,6 +41,21 @@ def dispatch(ev: Evaluator, closure: Closure, chosen: Candidate, count: int) -> 
         return closure, chosen
     made = Closure((other,), home.scope, whole, closure.templates, constant=closure.constant)
     return made, replace(chosen, function=other)
+
+
+def _dispatching_class(closure: Closure, function: tree.Function) -> Record | None:
+    """The class of a member function in whose place a call may run another's; None where it cannot."""
+    owner = closure.home(function).owner
+    if closure.direct or closure.this is None or function.static:
+        return None
+    return owner if isinstance(owner, Record) and owner.polymorphic else None
+
+
+def _exact_class(whole: Object | None) -> Record | None:
+    """The class of an object while the call is made; None where it may be a derived one."""
+    if whole is None or (whole.loose and not whole.dynamic):
+        return None
+    return whole.dynamic or whole.record
 
 
 def _declared_virtual(ev: Evaluator, owner: Record, function: tree.Function) -> bool | None:
