@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import CHAR, ULONG
@@ -28,6 +28,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Invocation:
+    """A call, and what is called.
+
+    target: what the name means; templates: template arguments of a function that the text does not have; named: of
+    Python. arguments and given: the arguments, and their values, once they are evaluated.
+    """
+
+    one: tree.Call
+    target: Any
+    name: str
+    templates: tuple[Any, ...]
+    named: dict[str, Any]
+    scope: Scope
+    arguments: list[Argument] = field(default_factory=list)
+    given: list[Any] = field(default_factory=list)
+
+    @property
+    def owner(self) -> Any:
+        """Return the object whose member is called; None where it is not known."""
+        return self.target.arguments[0] if isinstance(self.target, Term) and self.target.arguments else None
+
+
+@dataclass(frozen=True, slots=True)
 class Braced:
     """An argument in braces, whose type its parameter decides."""
 
@@ -36,7 +59,7 @@ class Braced:
 
 
 def arguments(ev: Evaluator, one: tree.Call, scope: Scope) -> list[Argument]:
-    """The arguments of a call, evaluated from left to right, with their types."""
+    """Return the arguments of a call, evaluated from left to right, with their types."""
     out: list[Argument] = []
     for argument in one.arguments[:64]:
         if isinstance(argument, tree.Unary) and argument.op == "...":
@@ -49,6 +72,7 @@ def arguments(ev: Evaluator, one: tree.Call, scope: Scope) -> list[Argument]:
 
 
 def evaluate_argument(ev: Evaluator, one: Any, scope: Scope) -> Argument:
+    """Evaluate one argument of a call, with its type and the place that it names."""
     if isinstance(one, tree.Items) and one.type is None:
         return Argument(Braced(one, scope), None, braced=len(one.items) + 1)
     if isinstance(one, tree.Items) and one.type is not None:
@@ -75,7 +99,7 @@ def evaluate_argument(ev: Evaluator, one: Any, scope: Scope) -> Argument:
 
 
 def _forwarded(ev: Evaluator, one: tree.Expression, scope: Scope) -> Argument | None:
-    """std::forward<T>(name): an lvalue where T is a reference, else an rvalue."""
+    """Evaluate std::forward<T>(name): an lvalue where T is a reference, else an rvalue."""
     if not isinstance(one, tree.Call) or not isinstance(one.function, tree.Name) or one.function.last != "forward":
         return None
     given = one.function.path[-1][1]
@@ -90,7 +114,7 @@ def _forwarded(ev: Evaluator, one: tree.Expression, scope: Scope) -> Argument | 
 
 
 def argument_of(ev: Evaluator, value: Any) -> Argument:
-    """A value that no variable holds, as an argument."""
+    """Return a value that no variable holds, as an argument."""
     if isinstance(value, Argument):
         return value
     if isinstance(value, Address):
@@ -107,7 +131,7 @@ def argument_of(ev: Evaluator, value: Any) -> Argument:
 
 
 def declared_kind(ev: Evaluator, place: Any, value: Any) -> Kind | None:
-    """The type of what a place holds: as it was declared, else that of its value."""
+    """Return the type of what a place holds: as it was declared, else that of its value."""
     if isinstance(place, Cell) and place.kind is not None and place.kind.name not in ("auto", ""):
         return replace(place.kind, reference="", const=place.const or place.kind.const)
     if isinstance(place, Part) and place.field.inner is not None:
@@ -118,7 +142,7 @@ def declared_kind(ev: Evaluator, place: Any, value: Any) -> Kind | None:
 
 
 def _kind_of_held(ev: Evaluator, value: Any) -> Kind | None:
-    """The type of what a place of an unknown type holds."""
+    """Return the type of what a place of an unknown type holds."""
     if isinstance(value, Term):
         return value.kind
     if isinstance(value, Array) and value.typed is None:
@@ -133,7 +157,7 @@ def _kind_of_held(ev: Evaluator, value: Any) -> Kind | None:
 
 
 def is_const(ev: Evaluator, place: Any, scope: Scope, one: tree.Expression) -> bool | None:
-    """Whether a place cannot be written; None where that is not known."""
+    """Return whether a place cannot be written; None where that is not known."""
     if isinstance(place, Cell) and (
         place.const or (place.kind is not None and place.kind.const and not place.kind.pointers)
     ):
@@ -142,12 +166,13 @@ def is_const(ev: Evaluator, place: Any, scope: Scope, one: tree.Expression) -> b
 
 
 def argument_value(ev: Evaluator, argument: Argument) -> Any:
+    """Return the value of an argument, of one in braces as a list."""
     value = argument.value
     return ev.initial(value.items, None, value.scope, "") if isinstance(value, Braced) else value
 
 
 def is_move(one: tree.Expression) -> bool:
-    """Whether an expression is std::move(name)."""
+    """Return whether an expression is std::move(name)."""
     if not isinstance(one, tree.Call) or len(one.arguments) != 1 or not isinstance(one.function, tree.Name):
         return False
     return one.function.last == "move"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL
 from lanescope.reader.code import tree
+from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.candidates import declared_before
 from lanescope.reader.code.constness import const_of, pointee_const
 from lanescope.reader.code.instances import key_of
@@ -43,94 +44,81 @@ UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evalua
 
 
 def evaluate_call(ev: Evaluator, one: tree.Call, scope: Scope) -> Any:
-    """What a call gives; Referred where the function returns a reference."""
+    """Return what a call gives; Referred where the function returns a reference."""
     function = one.function
     if isinstance(function, tree.Name) and function.last in UNEVALUATED and not ev.python:
         return free(ev.words(one), BOOL)
-    named = {name: ev.value(value, scope) for name, value in one.named}
-    target, name, templates = ev.find_called(function, scope, named)
-    if isinstance(target, PLACES):
-        target = ev.load(target, function)
+    call = _find_called(ev, one, scope)
+    if isinstance(call.target, PLACES):
+        target = ev.load(call.target, function)
         if isinstance(target, Closure) and not ev.python and _is_set(target):  # its type chose one of these
             ev.forget_call(ev.arguments(one, scope), target)
             return Term(ev.fresh(ev.words(one)), span=one.span)
+        call = replace(call, target=target)
     if ev.python:
-        return call_python(ev, one, target, name=name, templates=templates, named=named, scope=scope)
-    if name == "get" and templates and len(one.arguments) == 1 and not isinstance(target, Closure):
-        return tuple_item(ev, one, templates, scope)
-    return _call_target(ev, one, target, name=name, templates=templates, named=named, scope=scope)
+        return call_python(ev, call)
+    if call.name == "get" and call.templates and len(one.arguments) == 1 and not isinstance(call.target, Closure):
+        return tuple_item(ev, one, call.templates, scope)
+    return _call_target(ev, replace(call, arguments=ev.arguments(one, scope)))
 
 
-def _call_target(
-    ev: Evaluator,
-    one: tree.Call,
-    target: Any,
-    *,
-    name: str,
-    templates: tuple[Any, ...],
-    named: dict[str, Any],
-    scope: Scope,
-) -> Any:
+def _call_target(ev: Evaluator, call: Invocation) -> Any:
     """Call what a name of C++ means: an object, a function of the text, or one that it does not have."""
-    function, arguments = one.function, ev.arguments(one, scope)
+    one, function, target, arguments = call.one, call.one.function, call.target, call.arguments
     if isinstance(target, Object):
-        made = ev.operator("()", target, None, one, arguments=arguments, constant=const_of(ev, function, scope))
+        made = ev.operator("()", target, None, one, arguments=arguments, constant=const_of(ev, function, call.scope))
         if made is not None:
             return made
     if isinstance(target, Either):
-        return _call_either(ev, one, target, arguments, named, scope)
+        return _call_either(ev, call, target)
     if isinstance(target, Closure):
         target = declared_before(target, one.span[0])
     if target is None or isinstance(target, Closure):
-        target = with_associated(ev, target, name, function, arguments)
+        target = with_associated(ev, target, call.name, function, arguments)
     if isinstance(target, Closure):
         if isinstance(function, tree.Name) and len(function.path) > 1:
             target = replace(target, direct=True)  # Base::f() calls no override
-        return ev.call(_with_this(ev, target, scope), arguments, named, one.span, one)
-    if name == "swap" and len(arguments) == 2:
+        return ev.call(_with_this(ev, target, call.scope), arguments, call.named, one.span, one)
+    if call.name == "swap" and len(arguments) == 2:
         return swap(ev, arguments, one)
-    return call_library(ev, one, target, name=name, templates=templates, arguments=arguments, named=named, scope=scope)
+    return call_library(ev, replace(call, target=target))
 
 
-def _call_either(
-    ev: Evaluator,
-    one: tree.Call,
-    target: Closure | Either,
-    arguments: list[Argument],
-    named: dict[str, Any],
-    scope: Scope,
-) -> Any:
-    """A call of two functions that a condition decides between: each is called apart."""
+def _call_either(ev: Evaluator, call: Invocation, target: Closure | Either) -> Any:
+    """Call two functions that a condition decides between, each apart, and join what they give."""
+    one = call.one
     if isinstance(target, Closure):
-        return ev.call(_with_this(ev, target, scope), arguments, named, one.span, one)
+        return ev.call(_with_this(ev, target, call.scope), call.arguments, call.named, one.span, one)
     given: list[Any] = []
 
     def run(function: Closure | Either) -> Any:
-        return lambda: given.append(_call_either(ev, one, function, arguments, named, scope))
+        return lambda: given.append(_call_either(ev, call, function))
 
     ev.alternatives([(target.condition, run(target.yes)), (f"!({target.condition})", run(target.no))])
     return ev.merge(target.condition, *given) if len(given) == 2 else Term(ev.words(one), span=one.span)
 
 
-def find_called(ev: Evaluator, function: tree.Expression, scope: Scope, named: Any) -> tuple[Any, str, tuple[Any, ...]]:
-    """(what is called, its name, template arguments of a function that the text does not have)."""
+def _find_called(ev: Evaluator, one: tree.Call, scope: Scope) -> Invocation:
+    """Return what a call calls, its keyword arguments evaluated."""
+    function = one.function
+    named = {name: ev.value(value, scope) for name, value in one.named}
+    templates: tuple[Any, ...] = ()
     if isinstance(function, tree.Name | tree.Type):
         target = ev.resolve(function.path, scope, function.span[0])
-        given = function.path[-1][1] if function.path else None
-        missing = target is None or isinstance(target, Term | Kind)
-        templates = tuple(ev.template_arguments(given, scope)) if missing and given else ()
-        return target, function.path[-1][0] if function.path else "", templates
-    if isinstance(function, tree.Member):
-        target = _method(ev, function, scope, named)
-        templates = ()
+        name, given = function.path[-1] if function.path else ("", None)
+        if given and (target is None or isinstance(target, Term | Kind)):
+            templates = tuple(ev.template_arguments(given, scope))
+    elif isinstance(function, tree.Member):
+        target, name = _method(ev, function, scope), function.name
         if function.templates and not isinstance(target, Closure):
             templates = tuple(ev.template_arguments(function.templates, scope))
-        return target, function.name, templates
-    return _launched(ev, function, scope), ev.words(function), ()
+    else:
+        target, name = _launched(ev, function, scope), ev.words(function)
+    return Invocation(one, target, name, templates, named, scope)
 
 
 def _with_this(ev: Evaluator, closure: Closure, scope: Scope) -> Closure:
-    """A member function called by its name alone has the object that the calling one has."""
+    """Return a member function called by its name alone has the object that the calling one has."""
     owner = closure.home(closure.functions[0]).owner
     if closure.this is not None or not isinstance(owner, Record):
         return closure
@@ -146,7 +134,7 @@ def _with_this(ev: Evaluator, closure: Closure, scope: Scope) -> Closure:
 def call(
     ev: Evaluator, closure: Closure, given: list[Any], named: dict[str, Any], span: Span, at: tree.Call | None = None
 ) -> Any:
-    """The value a function of the text gives for arguments; None of a void one. at: the call as it is written."""
+    """Return the value that a function of the text gives, None of a void one. at: the call as it is written."""
     arguments = [ev.argument_of(one) for one in given] if not ev.python else given
     if ev.python:
         chosen: Candidate | None = Candidate(python_overload(ev, closure, len(given) + len(named)), (), {})
@@ -167,7 +155,7 @@ def call(
 
 
 def _choose(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> tuple[Closure, Candidate | None]:
-    """The function that a call of C++ runs, as overloads and the object's class decide; None where not known."""
+    """Return the function that a call of C++ runs, as overloads and the object's class decide; None where not known."""
     chosen = ev.chosen(closure, arguments)
     if chosen is not None:
         closure, chosen = dispatch(ev, closure, chosen, len(arguments))
@@ -177,7 +165,7 @@ def _choose(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> tuple
 
 
 def _call_unread(ev: Evaluator, closure: Closure, arguments: list[Any], span: Span) -> Term:
-    """A call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
+    """Return a call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
     name = closure.functions[0].name
     if not ev.python:
         ev.forget_call(arguments, closure)
@@ -204,11 +192,12 @@ def _run_called(
 
 
 def _returns_once(ev: Evaluator, function: tree.Function) -> bool:
+    """Return whether a function has one return statement."""
     return len(re.findall(r"\breturn\b", ev.text[slice(*function.span)])) == 1
 
 
 def _instance_key(ev: Evaluator, closure: Closure, function: tree.Function, scope: Scope) -> str:
-    """What tells instances of a function template, or of a member of a class template, apart."""
+    """Return what tells instances of a function template, or of a member of a class template, apart."""
     owner = closure.home(function).owner
     bound = [find_name(scope, p.name)[0] for p in function.templates if p.name]
     keys = [key_of(one.value if isinstance(one, Cell) else one) for one in bound if not isinstance(one, Pack)]
@@ -216,7 +205,7 @@ def _instance_key(ev: Evaluator, closure: Closure, function: tree.Function, scop
 
 
 def return_kind(ev: Evaluator, function: tree.Function, scope: Scope) -> Kind | None:
-    """The type that a function says it returns, None for auto and void."""
+    """Return the type that a function says it returns, None for auto and void."""
     returns = function.returns
     if returns is None or (returns.name in ("auto", "void", "decltype", "decltype(auto)") and not returns.pointers):
         return None
@@ -225,7 +214,7 @@ def return_kind(ev: Evaluator, function: tree.Function, scope: Scope) -> Kind | 
 
 
 def _return_kind(ev: Evaluator, closure: Closure) -> Kind | None:
-    """The type of what a call gives that is not evaluated, where its function's declaration alone says it."""
+    """Return the type of what a call gives that is not evaluated, where its function's declaration alone says it."""
     kinds = {f.returns.name for f in closure.functions if f.returns is not None}
     function = closure.functions[0]
     if len(kinds) != 1 or function.templates or function.returns is None:
@@ -235,7 +224,7 @@ def _return_kind(ev: Evaluator, closure: Closure) -> Kind | None:
 
 
 def _endless_call(ev: Evaluator, function: tree.Function) -> bool:
-    """Whether a call goes deeper than any that ends: a function that calls its namesake of a library, or itself
+    """Return whether a call goes deeper than any that ends: a function that calls its namesake of a library, or itself
     under a condition that the text leaves open. What it gives is not known.
     """
     if len(ev.frames) > ev.most_calls:
@@ -245,7 +234,7 @@ def _endless_call(ev: Evaluator, function: tree.Function) -> bool:
 
 
 def _launched(ev: Evaluator, function: tree.Expression, scope: Any) -> Any:
-    """What an expression is that is called; kernel[grid] of Triton is the kernel."""
+    """Return what an expression is that is called; kernel[grid] of Triton is the kernel."""
     if ev.python and isinstance(function, tree.Index) and isinstance(function.value, tree.Name):
         found = ev.resolve(function.value.path, scope)
         if isinstance(found, Closure):
@@ -253,7 +242,8 @@ def _launched(ev: Evaluator, function: tree.Expression, scope: Any) -> Any:
     return ev.value(function, scope)
 
 
-def _method(ev: Evaluator, function: tree.Member, scope: Any, named: dict[str, Any]) -> Any:
+def _method(ev: Evaluator, function: tree.Member, scope: Scope) -> Any:
+    """Return the member function that a call names, with its object; a term for one that the text lacks."""
     if not ev.python and (function.owner or function.arrow):
         found = ev.place(function, scope)
         if isinstance(found, Closure):
@@ -276,14 +266,14 @@ def _method(ev: Evaluator, function: tree.Member, scope: Any, named: dict[str, A
 
 
 def _is_set(closure: Closure) -> bool:
-    """Whether what a variable holds is a set of overloads or a template, and no lambda."""
+    """Return whether what a variable holds is a set of overloads or a template, and no lambda."""
     if closure.captured is not None or closure.this is not None:
         return False
     return len(closure.functions) > 1 or bool(closure.functions[0].templates and closure.templates is None)
 
 
 def _passed(function: tree.Function, closure: Closure, at: tree.Call | None) -> dict[str, tree.Expression]:
-    """Parameter → what a call gives it, as it is written."""
+    """Return what a call gives each parameter, as it is written."""
     if at is None:
         return {}
     names = [parameter.name for parameter in function.parameters]

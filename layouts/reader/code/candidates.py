@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 def chosen(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candidate | None:
-    """The function of a name that some arguments choose; None where that is not known."""
+    """Return the function of a name that some arguments choose; None where that is not known."""
     functions = [f for f in closure.functions if f.specialized is None]
     if any(f.qualifier for f in functions) and len(functions) > 1:
         return None  # by the value category of the object
     if closure.constant is None and len({f.const for f in functions if not f.static}) > 1:
-        return _chosen_of_any_constness(ev, closure, arguments)
-    made = [_candidate(ev, closure, f, arguments) for f in _fitting(closure, functions, len(arguments))]
-    candidates = _enabled_of(ev, closure, [one for one in made if one is not None])
+        return _choose_for_any_constness(ev, closure, arguments)
+    made = [_candidate(ev, closure, f, arguments) for f in _select_fitting(closure, functions, len(arguments))]
+    candidates = _select_enabled(ev, closure, [one for one in made if one is not None])
     if candidates is None:
         return None
     best = candidates[0] if len(candidates) == 1 else choose(candidates, arguments)
@@ -51,23 +51,23 @@ def chosen(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candid
     return _specialized(ev, closure, best)
 
 
-def _chosen_of_any_constness(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candidate | None:
-    """The function that is chosen whether or not the object is const; None where it depends on that."""
+def _choose_for_any_constness(ev: Evaluator, closure: Closure, arguments: list[Argument]) -> Candidate | None:
+    """Return the function that is chosen whether or not the object is const; None where it depends on that."""
     variable, constant = (ev.chosen(replace(closure, constant=constant), arguments) for constant in (False, True))
     same = variable is not None and constant is not None and variable.function is constant.function
     return variable if same else None
 
 
-def _fitting(closure: Closure, functions: list[tree.Function], count: int) -> list[tree.Function]:
-    """The functions that the object's constness, template arguments and the count of arguments allow."""
+def _select_fitting(closure: Closure, functions: list[tree.Function], count: int) -> list[tree.Function]:
+    """Return the functions that the object's constness, template arguments and the count of arguments allow."""
     functions = _of_constness(functions, closure.constant)
     if closure.templates is not None:
         functions = [f for f in functions if f.templates] or functions
     return [f for f in functions if accepts_count(f, count)] or functions
 
 
-def _enabled_of(ev: Evaluator, closure: Closure, candidates: list[Candidate]) -> list[Candidate] | None:
-    """The candidates whose constraints hold; None where it is not known which of several."""
+def _select_enabled(ev: Evaluator, closure: Closure, candidates: list[Candidate]) -> list[Candidate] | None:
+    """Return the candidates whose constraints hold; None where it is not known which of several."""
     if len(candidates) < 2:
         return candidates
     allowed = [(one, _enabled(ev, closure, one)) for one in candidates]
@@ -77,7 +77,7 @@ def _enabled_of(ev: Evaluator, closure: Closure, candidates: list[Candidate]) ->
 
 
 def _candidate(ev: Evaluator, closure: Closure, function: tree.Function, arguments: list[Argument]) -> Candidate | None:
-    """A function with the types of its parameters for some arguments; None where no template arguments follow."""
+    """Return a function with its parameters' types for some arguments; None where no template arguments follow."""
     scope = Scope(closure.home(function))
     deduced: dict[str, Any] = {}
     if function.templates:
@@ -96,6 +96,7 @@ def _candidate(ev: Evaluator, closure: Closure, function: tree.Function, argumen
 
 
 def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, Any], scope: Scope) -> None:
+    """Bind the parameters of a function template in a scope; those that were not deduced to symbols."""
     for parameter in function.templates:
         value = deduced.get(parameter.name)
         if isinstance(value, Pack):
@@ -109,7 +110,7 @@ def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, An
 def _deduced(
     ev: Evaluator, closure: Closure, function: tree.Function, arguments: list[Argument]
 ) -> dict[str, Any] | None:
-    """Template arguments, as given and as they follow from a call's; None where they contradict."""
+    """Deduce template arguments, as given and as they follow from a call's; None where they contradict."""
     match = matcher(function.templates)
     if not _bind_given(match, function, list(closure.templates or ())):
         return None
@@ -155,6 +156,7 @@ def _deduce_parameter(match: Match, pattern: tree.Type, argument: Argument, eval
 
 
 def _deduce_pack(match: Match, pattern: tree.Type, arguments: list[Argument]) -> None:
+    """Bind a pack to the types of all arguments that are left."""
     names = [name for name, _ in pattern.path if name in match.packs]
     if len(pattern.path) == 1 and names and not pattern.pointers and names[0] not in match.bound:
         kinds = [_adjusted(pattern, a) or Kind("?") for a in arguments]
@@ -162,7 +164,7 @@ def _deduce_pack(match: Match, pattern: tree.Type, arguments: list[Argument]) ->
 
 
 def _enabled(ev: Evaluator, closure: Closure, one: Candidate) -> bool | None:
-    """Whether a candidate's constraints hold (enable_if among its types, its requires clause); None: not known."""
+    """Return whether a candidate's constraints hold (enable_if in its types, its requires clause); None: not known."""
     function = one.function
     conditions = list(_conditions(function))
     if function.deleted:
@@ -176,19 +178,19 @@ def _enabled(ev: Evaluator, closure: Closure, one: Candidate) -> bool | None:
 
 
 def _specialized(ev: Evaluator, closure: Closure, one: Candidate) -> Candidate | None:
-    """The explicit specialization of a function template for the arguments it was chosen with, or itself."""
+    """Return the explicit specialization of a function template for the arguments it was chosen with, or itself."""
     specials = [f for f in closure.functions if f.specialized is not None]
     if not specials:
         return one
     scope = Scope(closure.home(one.function))
     enter_template(ev, one.function, one.deduced, scope)
     mine = [scope.names.get(p.name) for p in one.function.templates]
-    kinds = _parameter_kinds(ev, one.function, scope)
+    kinds = _list_parameter_kinds(ev, one.function, scope)
     unsure = False
     for special in specials:
         home = Scope(closure.home(special))
         given = ev.template_arguments(special.specialized or (), home)
-        types = _parameter_kinds(ev, special, home)
+        types = _list_parameter_kinds(ev, special, home)
         if len(types) != len(kinds):
             continue
         alike = [same_argument(a, b) for a, b in zip(mine, given, strict=False)]
@@ -199,18 +201,19 @@ def _specialized(ev: Evaluator, closure: Closure, one: Candidate) -> Candidate |
     return None if unsure else one
 
 
-def _parameter_kinds(ev: Evaluator, function: tree.Function, scope: Scope) -> list[Kind | None]:
+def _list_parameter_kinds(ev: Evaluator, function: tree.Function, scope: Scope) -> list[Kind | None]:
+    """Return the types of a function's parameters."""
     return [ev.kind(p.type, scope) if p.type is not None else None for p in function.parameters]
 
 
 def may_fit(ev: Evaluator, closure: Closure, function: tree.Function, operands: list[Argument]) -> bool:
-    """Whether a function could take operands."""
+    """Return whether a function could take operands."""
     one = _candidate(ev, closure, function, operands)
     return one is not None and all(_could(a, k) for a, k in zip(operands, one.kinds, strict=False))
 
 
 def declared_before(closure: Closure, at: int) -> Closure:
-    """The functions of a namespace that are declared before a place; all where none is.
+    """Return the functions of a namespace that are declared before a place; all where none is.
 
     Explicit specializations are not looked up: one below the place is that of a template above it ([temp.expl.spec]).
     Where a later template may be the one that it specializes, it has no body.
@@ -229,7 +232,7 @@ def declared_before(closure: Closure, at: int) -> Closure:
 
 
 def _of_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
-    """The member functions that a const object, or another, may be called with: of two alike the one of its own."""
+    """Return the member functions that a const object, or another, may be called with; of two alike its own."""
     if constant:
         return [f for f in functions if f.const or f.static] or functions
     if constant is None:
@@ -239,11 +242,12 @@ def _of_constness(functions: list[tree.Function], constant: bool | None) -> list
 
 
 def _kinds_text(parameter: tree.Parameter) -> str:
+    """Return a parameter's type as text."""
     return text_of(parameter.type)
 
 
 def _adjusted(pattern: tree.Type, argument: Argument) -> Kind | None:
-    """The type that a parameter's pattern is matched with: [temp.deduct.call]."""
+    """Return the type that a parameter's pattern is matched with: [temp.deduct.call]."""
     kind = argument.kind
     if kind is None:
         return None
@@ -257,11 +261,12 @@ def _adjusted(pattern: tree.Type, argument: Argument) -> Kind | None:
 
 
 def _could(argument: Argument, kind: Kind | None) -> bool:
+    """Return whether an argument may be converted to a type."""
     return rank_of(argument, kind) is not None
 
 
 def _conditions(function: tree.Function) -> Iterator[tree.Expression]:
-    """The conditions under which a function template takes part: of enable_if anywhere in its types, of requires."""
+    """Return the conditions under which a function template takes part: of enable_if in its types, of requires."""
     if function.constraint is not None:
         yield function.constraint
     types: list[Any] = [function.returns, *(p.type for p in function.parameters)]
@@ -275,7 +280,7 @@ def _conditions(function: tree.Function) -> Iterator[tree.Expression]:
 
 
 def _opaque_constraint(function: tree.Function) -> bool:
-    """Whether a template may be left out of a call for a reason that is not looked into: void_t, decltype of a call."""
+    """Return whether a template may be left out for a reason that is not looked into: void_t, decltype of a call."""
     types: list[Any] = [function.returns, *(part for p in function.templates for part in (p.type, p.default))]
     names = {name for one in types if isinstance(one, tree.Type | tree.Name) for name, _ in one.path}
     return bool(function.templates) and bool(names & {"void_t", "decltype"})

@@ -38,12 +38,13 @@ _CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a 
 
 
 def whole_number(ev: Evaluator, value: Any) -> Int:
+    """Return a value as an integer, a symbol where it is none."""
     found = number(value)
     return found if found is not None else free(str(value), UNKNOWN)
 
 
 def sliced_to(ev: Evaluator, value: Object, kind: Kind | None) -> Object:
-    """An object as the base that a variable of a type gets a copy of."""
+    """Return an object as the base that a variable of a type gets a copy of."""
     record = kind.record if kind is not None and not kind.pointers else None
     if record is None or record is value.record or not record.copies or not value.record.descends(record):
         return value
@@ -52,7 +53,7 @@ def sliced_to(ev: Evaluator, value: Object, kind: Kind | None) -> Object:
 
 
 def converted(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str = "") -> Any:
-    """A value put into a type."""
+    """Return a value put into a type."""
     if kind.dims:
         return value
     if kind.pointers:
@@ -67,7 +68,7 @@ def converted(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str = "")
 
 
 def _to_integer(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str) -> Any:
-    """A value as an integer, of a class by its conversion."""
+    """Return a value as an integer, of a class by its conversion."""
     assert kind.whole is not None
     if isinstance(value, Object) and (value.record.fields is None or _converts(value.record)):
         value = ev.decay(value, kind)
@@ -82,7 +83,7 @@ def _to_integer(ev: Evaluator, value: Any, kind: Kind, span: Span, name: str) ->
 
 
 def _to_other(ev: Evaluator, value: Int, kind: Kind) -> Any:
-    """An integer as a floating-point number or an unknown type; a small number stays one."""
+    """Return an integer as a floating-point number or an unknown type; a small number stays one."""
     if kind.bits and kind.name in ("float", "double", "half", "__half"):
         return Term(f"({kind.name}){value}", kind)
     small = value.known is not None and 0 <= value.known < 128
@@ -92,12 +93,13 @@ def _to_other(ev: Evaluator, value: Int, kind: Kind) -> Any:
 
 
 def _is_foreign(ev: Evaluator, kind: Kind) -> bool:
-    """Whether a type is one that the text does not define, and its name says nothing of a descriptor."""
+    """Return whether a type is one that the text does not define, and its name says nothing of a descriptor."""
     unknown = kind.open and not kind.arguments and not ev.python and kind.name not in ("auto", "", "decltype")
     return unknown and not re.search(r"desc|64|word", kind.name, re.I)
 
 
 def _to_record(ev: Evaluator, value: Any, record: Record, name: str) -> Any:
+    """Return an object of a class for a value, by a constructor that takes it."""
     given = number(value)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(f.explicit for f in ctors.functions) and not isinstance(value, Term):
@@ -116,7 +118,7 @@ def _to_record(ev: Evaluator, value: Any, record: Record, name: str) -> Any:
 
 
 def _sliced(ev: Evaluator, value: Object, record: Record, name: str) -> Any:
-    """An object where one of another class is needed: its base's part, or what a constructor makes of it."""
+    """Return an object where one of another class is needed: its base's part, or what a constructor makes of it."""
     made = ev.instance(record, name)
     if value.record.descends(record) and record.copies and not value.record.hidden:
         ev.copy_into(made, record, replace(ev.argument_of_place(value), const=None, loose=True))
@@ -133,6 +135,7 @@ def _sliced(ev: Evaluator, value: Object, record: Record, name: str) -> Any:
 
 
 def _to_pointer(ev: Evaluator, value: Any, kind: Kind) -> Any:
+    """Return a pointer of a type for a value."""
     element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
     if kind.pointers == 1 and kind.name == "void":
         element = VOID
@@ -144,27 +147,27 @@ def _to_pointer(ev: Evaluator, value: Any, kind: Kind) -> Any:
     if isinstance(value, Int):
         return ev.pointed(value, element) or Pointer(value.linear(), element)
     if isinstance(value, Term):
-        return _pointer_from_term(ev, value, element)
+        return _make_pointer(ev, value, element)
     if isinstance(value, Array) and (value.name or value.typed is None):
         made = ev.decayed(value)
         return made if kept else replace(made, element=element)
     return value
 
 
-def _pointer_from_term(ev: Evaluator, value: Term, element: Kind) -> Pointer:
-    """A pointer of which only its name is known; to what, neither type may say."""
+def _make_pointer(ev: Evaluator, value: Term, element: Kind) -> Pointer:
+    """Return a pointer of which only its name is known; to what, neither type may say."""
     unsure = element.open and (not value.kind or value.kind.open) and not ev.python
     return Pointer(symbol(value.text), unsized(value.text) if unsure else element)
 
 
 def _recast_pointer(value: Pointer, element: Kind | None, kept: bool) -> Pointer:
-    """A pointer to another type. kept: whether it is to have its own, whatever that is."""
+    """Return a pointer to another type. kept: whether it is to have its own, whatever that is."""
     at = value.at if kept or element == value.element else _recast(value.at, value.element, element)
     return Pointer(value.base, element, value.dims if kept else (), value.shared, value.array, at)
 
 
 def _recast_address(ev: Evaluator, value: Address, element: Kind) -> Any:
-    """&variable as a pointer to another type."""
+    """Return &variable as a pointer to another type."""
     if element.name in ("void", "auto", "") and not element.pointers:
         return value
     inner = ev.load(value.place, tree.Other(""))
@@ -181,7 +184,7 @@ def _recast_address(ev: Evaluator, value: Address, element: Kind) -> Any:
 
 
 def _recast_object(ev: Evaluator, value: Address, inner: Object, element: Kind, record: Record) -> Address | None:
-    """A pointer to an object as one to its base, or to the derived object that it is a part of; else None."""
+    """Return a pointer to an object as one to its base, or to the derived object that it is a part of; else None."""
     if inner.record is record:
         return replace(value, element=None) if value.at.known == 0 else value
     if inner.record.descends(record):
@@ -193,10 +196,10 @@ def _recast_object(ev: Evaluator, value: Address, inner: Object, element: Kind, 
 
 
 def decay(ev: Evaluator, value: Object, kind: Kind) -> Any:
-    """An object's conversion to an integer, where it has an operator for it: that of the very type, or the only
+    """Return an object's conversion to an integer, where it has an operator for it: that of the very type, or the only
     one.
     """
-    found = list(_conversions(ev, value.record, kind))
+    found = list(_find_conversions(ev, value.record, kind))
     exact = [closure for closure, target in found if target.whole == kind.whole]
     whole = [closure for closure, target in found if target.whole is not None and not target.pointers]
     chosen = exact if len(exact) == 1 else whole if len(whole) == 1 else []
@@ -206,8 +209,8 @@ def decay(ev: Evaluator, value: Object, kind: Kind) -> Any:
     return ev.load(made.place, tree.Other("")) if isinstance(made, Referred) else made
 
 
-def _conversions(ev: Evaluator, record: Record, kind: Kind) -> Iterator[tuple[Closure, Kind]]:
-    """The conversion functions of a class that may give a type, each with the type it gives."""
+def _find_conversions(ev: Evaluator, record: Record, kind: Kind) -> Iterator[tuple[Closure, Kind]]:
+    """Return the conversion functions of a class that may give a type, each with the type it gives."""
     for name, closure in record.methods.items():
         function = closure.functions[0]
         if not name.startswith("operator ") or function.returns is None:
@@ -217,7 +220,7 @@ def _conversions(ev: Evaluator, record: Record, kind: Kind) -> Iterator[tuple[Cl
 
 
 def part_object(ev: Evaluator, part: Part) -> Object:
-    """A member that is a struct, as an object of its own."""
+    """Return a member that is a struct, as an object of its own."""
     inner = part.field.inner
     assert inner is not None
     made = ev.instance(inner, inner.name)
@@ -226,14 +229,14 @@ def part_object(ev: Evaluator, part: Part) -> Object:
 
 
 def shared_address(ev: Evaluator, value: Any) -> Any:
-    """__cvta_generic_to_shared takes a pointer, so what it is given is one."""
+    """Evaluate __cvta_generic_to_shared: it takes a pointer, so what it is given is one."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         ev.lent[f"&{value.place.name}"] = value.place
     return calls.shared_address(ev.pointed(value, VOID) or value if isinstance(value, Int) else value)
 
 
 def pointed(ev: Evaluator, value: Int, element: Kind, cast: bool = False) -> Pointer | None:
-    """name + n where a pointer is needed, and the text does not declare the name; None for anything else.
+    """Read name + n as a pointer where one is needed, and the text does not declare the name; None for anything else.
 
     C++ converts no other pointer and no integer to T*, so for a T* the name is a T* and n counts its elements. What
     void*, a template's T* or a cast is given may point to anything: n counts sizeof(*name).
@@ -241,7 +244,7 @@ def pointed(ev: Evaluator, value: Int, element: Kind, cast: bool = False) -> Poi
     line = value.plain
     if line is None or not value.pieces or value.pieces[0].width <= 32:
         return None
-    name = _pointer_among(ev, line)
+    name = _find_pointer_name(ev, line)
     if not name:
         return None
     sized = bool(element.bits) and element.name != "void"
@@ -256,15 +259,15 @@ def pointed(ev: Evaluator, value: Int, element: Kind, cast: bool = False) -> Poi
     return Pointer(base, unsized(name) if element.open else element)
 
 
-def _pointer_among(ev: Evaluator, line: Linear) -> str:
-    """The name in a sum that is the pointer's, by how pointers and constants are called; "" for none."""
+def _find_pointer_name(ev: Evaluator, line: Linear) -> str:
+    """Return the name in a sum that is the pointer's, by how pointers and constants are called; "" for none."""
     loose = [name for name, factor in line.terms if factor == 1 and name in ev.loose]
     names = [one for one in loose if not _CONSTANT.search(one)] or loose
     return next((one for one in names if _NAMED.search(one)), names[0] if names else "")
 
 
 def _recast(at: Int | None, old: Kind | None, new: Kind | None) -> Int | None:
-    """A count of elements of one type, counted in another; None where it is no whole number."""
+    """Return a count of elements of one type, counted in another; None where it is no whole number."""
     if at is None or at.known is None:
         return None
     if at.known == 0:
@@ -276,4 +279,5 @@ def _recast(at: Int | None, old: Kind | None, new: Kind | None) -> Int | None:
 
 
 def _converts(record: Record) -> bool:
+    """Return whether a class has a conversion function."""
     return any(name.startswith("operator ") for name in record.methods)

@@ -191,7 +191,6 @@ class Evaluator:
     # calling
     call = calling.call
     evaluate_call = calling.evaluate_call
-    find_called = calling.find_called
     return_kind = calling.return_kind
     # call_arguments
     argument_of = call_arguments.argument_of

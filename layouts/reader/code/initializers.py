@@ -45,7 +45,7 @@ _INTEGRAL = re.compile(r"_(\d+)$")
 
 
 def _is_zero(value: Any) -> bool:
-    """Whether a value of an unknown type is written {} or {0}."""
+    """Return whether a value of an unknown type is written {} or {0}."""
     if not isinstance(value, Array):
         return False
     given = [number(one.value) for one in value.cells if not isinstance(one.value, Object | Array)]
@@ -53,7 +53,7 @@ def _is_zero(value: Any) -> bool:
 
 
 def default(ev: Evaluator, kind: Kind | None, name: str, symbolic: bool = False) -> Any:
-    """What a variable holds that nothing was put into."""
+    """Return what a variable holds that nothing was put into."""
     if kind is None:
         return Term(name)
     if kind.dims:
@@ -66,6 +66,7 @@ def default(ev: Evaluator, kind: Kind | None, name: str, symbolic: bool = False)
 
 
 def _array(ev: Evaluator, kind: Kind, name: str) -> Any:
+    """Return an array without an initializer, or a pointer where its items are not followed."""
     element = replace(kind, dims=kind.dims[1:], reference="")
     size = kind.dims[0].known
     followed = kind.record is not None or (kind.whole is not None and not kind.pointers)
@@ -77,13 +78,14 @@ def _array(ev: Evaluator, kind: Kind, name: str) -> Any:
 
 
 def described(ev: Evaluator, inner: tree.Expression, name: str, whole: Any, scope: Scope) -> Any:
-    """A GmmaDescriptor that the text does not declare, or that a function without a body gives, as an object: its
-    members say what it is. Its bits are symbols.
+    """Return a GmmaDescriptor that the text does not declare, or that a function without a body gives, as an object.
+
+    Its members say what it is. Its bits are symbols.
     """
     if not isinstance(inner, tree.Name):
         return whole
-    value = _undescribed(inner.last, name, whole)
-    record = _union_of(ev, name, inner.last, value, scope) if value is not None else None
+    value = _find_unknown(inner.last, name, whole)
+    record = _find_union(ev, name, inner.last, value, scope) if value is not None else None
     if value is None or record is None:
         return whole
     made = ev.instance(record, inner.last)
@@ -100,12 +102,12 @@ def described(ev: Evaluator, inner: tree.Expression, name: str, whole: Any, scop
 
 
 def _is_zeroed(whole: Any) -> bool:
-    """Whether a variable of an unknown type begins with {} or {0}."""
+    """Return whether a variable of an unknown type begins with {} or {0}."""
     return isinstance(whole, Cell) and _is_zero(whole.value) and whole.kind is not None and not whole.kind.dims
 
 
-def _undescribed(variable: str, member: str, whole: Any) -> Term | None:
-    """The unknown value of a variable, one of whose members is named; None where something is known of it."""
+def _find_unknown(variable: str, member: str, whole: Any) -> Term | None:
+    """Return the unknown value of a variable, one of whose members is named; None where something is known of it."""
     if _is_zeroed(whole):
         return Term(variable, whole.kind)
     value = whole.value if isinstance(whole, Cell) else whole
@@ -114,31 +116,31 @@ def _undescribed(variable: str, member: str, whole: Any) -> Term | None:
     return value if isinstance(value, Term) else None
 
 
-def _union_of(ev: Evaluator, member: str, variable: str, value: Term, scope: Scope) -> Record | None:
-    """The class of an unknown variable that has a member; None where that does not follow."""
+def _find_union(ev: Evaluator, member: str, variable: str, value: Term, scope: Scope) -> Record | None:
+    """Return the class of an unknown variable that has a member; None where that does not follow."""
     halves, other = member in ("lo", "hi"), member in ev.unions
     kind = ev.named_kind(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _a_half(ev, variable)):
         return None
-    opened = None if halves else _open_kind(value.kind)
+    opened = None if halves else _keep_if_open(value.kind)
     if value.kind is not None and value.kind.name != kind.name and opened is None:
         return None
     ev.foreign[opened.name if opened is not None else variable] = union_alike(ev.text) if other else kind.name
     return kind.record
 
 
-def _open_kind(kind: Kind | None) -> Kind | None:
-    """A type if it is neither an integer nor a class of the text."""
+def _keep_if_open(kind: Kind | None) -> Kind | None:
+    """Return a type if it is neither an integer nor a class of the text."""
     return kind if kind is not None and kind.record is None and kind.whole is None else None
 
 
 def _a_half(ev: Evaluator, name: str) -> bool:
-    """Whether name.lo is a descriptor's, and in a statement: a printout writes it as well."""
+    """Return whether name.lo is a descriptor's, and in a statement: a printout writes it as well."""
     return "desc" in name.lower() and ";" in ev.text
 
 
 def construct(ev: Evaluator, kind: Kind | None, given: list[Any], at: tree.Node, scope: Scope) -> Any:
-    """T(a, b) and T x(a, b)."""
+    """Evaluate T(a, b) and T x(a, b)."""
     if kind is None:
         return Term("")
     if kind.record is not None and not kind.pointers:
@@ -152,7 +154,7 @@ def construct(ev: Evaluator, kind: Kind | None, given: list[Any], at: tree.Node,
 
 
 def _construct_object(ev: Evaluator, record: Record, given: list[Any]) -> Object:
-    """An object of a class that is given some values: a copy of one that it is given alone."""
+    """Return an object of a class that is given some values: a copy of one that it is given alone."""
     only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
     if not isinstance(only, Object) or only.record is not record:
         made: Object = ev.constructed(ev.instance(record, ""), given)
@@ -164,7 +166,7 @@ def _construct_object(ev: Evaluator, record: Record, given: list[Any]) -> Object
 
 
 def _integral(ev: Evaluator, kind: Kind) -> Int | None:
-    """cute's static integers: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}."""
+    """Return cute's static integers: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}."""
     found = _INTEGRAL.fullmatch(kind.name)
     if found:
         return Int(int(found[1]), INT)
@@ -174,7 +176,7 @@ def _integral(ev: Evaluator, kind: Kind) -> Int | None:
 
 
 def initial(ev: Evaluator, one: tree.Expression, kind: Kind | None, scope: Scope, name: str) -> Any:
-    """The value of an initialiser, {…} among them."""
+    """Return the value of an initialiser, {…} among them."""
     if not isinstance(one, tree.Items):
         return ev.value(one, scope)
     if one.type is not None:  # auto x = T{…}
@@ -186,11 +188,11 @@ def initial(ev: Evaluator, one: tree.Expression, kind: Kind | None, scope: Scope
     items = [(key, ev.value(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
     if kind is None:
         return Array([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
-    return _braced_value(ev, kind, items, name)
+    return _evaluate_braced_value(ev, kind, items, name)
 
 
-def _braced_value(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Any:
-    """A value of a type that is no array and, in C++, no class of the text, from a list of values."""
+def _evaluate_braced_value(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Any:
+    """Return a value of a type that is no array and, in C++, no class of the text, from a list of values."""
     if kind.record is not None:
         return ev.constructed(ev.instance(kind.record, name), [value for _, value, _ in items])
     if kind.whole is not None or kind.pointers:
@@ -202,10 +204,12 @@ def _braced_value(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]],
 
 
 def _library_array(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Array:
-    """std::array<T, n>{…} with zeros behind its items; a vector, or what is not known."""
+    """Evaluate std::array<T, n>{…} with zeros behind its items; a vector, or what is not known."""
     element = kind.arguments[0] if _element(kind) else None
     size = number(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
-    cells = [Cell(ev.converted(v, k, s) if k else v, k) for k, (_, v, s) in _item_kinds(kind, element, items)]
+    cells = [
+        Cell(ev.converted(v, k, s) if k else v, k) for k, (_, v, s) in _pair_items_with_kinds(kind, element, items)
+    ]
     if len(items) == 1 and isinstance(items[0][1], Array) and size is not None:
         cells = [Cell(ev.copied(c.value), element) for c in items[0][1].cells]
     if element is not None:
@@ -226,8 +230,8 @@ def _nest_arrays(ev: Evaluator, cells: list[Cell], element: Kind) -> None:
             cell.value = _library_array(ev, element, inner, "")
 
 
-def _item_kinds(kind: Kind, element: Kind | None, items: list[Any]) -> Iterator[tuple[Kind | None, Any]]:
-    """The items of a list in braces, each with its type: a pair's or tuple's own, else that of all elements."""
+def _pair_items_with_kinds(kind: Kind, element: Kind | None, items: list[Any]) -> Iterator[tuple[Kind | None, Any]]:
+    """Return the items of a list in braces, each with its type: a pair's or tuple's own, else that of all elements."""
     each: list[Kind | None] = [element] * len(items)
     if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
         each = [one if isinstance(one, Kind) else None for one in kind.arguments]
@@ -235,14 +239,14 @@ def _item_kinds(kind: Kind, element: Kind | None, items: list[Any]) -> Iterator[
 
 
 def _braced_array(ev: Evaluator, one: tree.Items, kind: Kind, scope: Scope, name: str) -> Any:
-    """T name[n] = {…}, with zeros behind its items."""
+    """Evaluate T name[n] = {…}, with zeros behind its items."""
     element = replace(kind, dims=kind.dims[1:], reference="", const=False)
     values = [value for _, value in one.items]
     if len(values) == 1 and isinstance(values[0], tree.Text) and element.whole is not None:
         return ev.text_array(values[0].value, kind, name)
     if not _is_followed(one, element):
         return Term(name or "{…}")
-    cells = _braced_cells(ev, values, element, scope, name)
+    cells = _evaluate_cells(ev, values, element, scope, name)
     if cells is None:
         ev.forget_all(scope)
         return Term(name or "{…}")
@@ -252,18 +256,19 @@ def _braced_array(ev: Evaluator, one: tree.Items, kind: Kind, scope: Scope, name
 
 
 def _is_followed(one: tree.Items, element: Kind) -> bool:
-    """Whether a list in braces has an item for each of an array's first items, and not too many."""
+    """Return whether a list in braces has an item for each of an array's first items, and not too many."""
     if any(key for key, _ in one.items) or len(one.items) > MOST_ITEMS:
         return False
     return not element.dims or all(isinstance(value, tree.Items) for _, value in one.items)  # else braces are left out
 
 
 def _holds_objects(element: Kind) -> bool:
+    """Return whether the items of an array are objects."""
     return element.record is not None and not element.pointers
 
 
-def _braced_items(ev: Evaluator, value: tree.Expression, element: Kind, scope: Scope, name: str) -> list[Any] | None:
-    """The items that an expression in braces is: those of a pack, or one; None for one that is not followed."""
+def _evaluate_items(ev: Evaluator, value: tree.Expression, element: Kind, scope: Scope, name: str) -> list[Any] | None:
+    """Return the items that an expression in braces is: those of a pack, or one; None for one that is not followed."""
     if isinstance(value, tree.Unary) and value.op == "...":
         return [ev.converted(v, element, value.span) for v in ev.expanded(value.value, scope)]
     if not _holds_objects(element) or isinstance(value, tree.Items):
@@ -274,13 +279,13 @@ def _braced_items(ev: Evaluator, value: tree.Expression, element: Kind, scope: S
     return [ev.copied(initialized_by(ev, whole, value, scope))]
 
 
-def _braced_cells(
+def _evaluate_cells(
     ev: Evaluator, values: list[tree.Expression], element: Kind, scope: Scope, name: str
 ) -> list[Cell] | None:
-    """The items of an array; None where they begin objects in a way that is not followed."""
+    """Return the items of an array; None where they begin objects in a way that is not followed."""
     cells: list[Cell] = []
     for n, value in enumerate(values):
-        made = _braced_items(ev, value, element, scope, f"{name}[{n}]")
+        made = _evaluate_items(ev, value, element, scope, f"{name}[{n}]")
         if made is None:
             return None
         cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
@@ -289,7 +294,7 @@ def _braced_cells(
 
 
 def text_array(ev: Evaluator, text: str, kind: Kind, name: str) -> Any:
-    """char name[] = "text"."""
+    """Evaluate char name[] = "text"; it is an array of its letters."""
     element = replace(kind, dims=(), reference="", const=False)
     if "\\" in text or len(kind.dims) != 1 or element.whole is None or element.whole.bits != 8:
         return Term(name or "{…}")
@@ -301,18 +306,18 @@ def text_array(ev: Evaluator, text: str, kind: Kind, name: str) -> Any:
 
 
 def _braced_object(ev: Evaluator, one: tree.Items, record: Record, scope: Scope, name: str) -> Any:
-    """T{…}: its constructor where it has one, else its members by their names or in order."""
+    """Evaluate T{…}: by its constructor where it has one, else members by their names or in order."""
     made = ev.instance(record, name)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
         return _construct_braced(ev, made, one, ctors, scope)
-    only = _only_item(one, record)
+    only = _find_only_item(one, record)
     if only is not None:
         return _begin_first(ev, made, only, scope)
     if (record.bases or record.opaque) and one.items:
         ev.forget_all(scope)
         return ev.forgotten(made)
-    items = _items_by_member(one, record)
+    items = _match_items_with_members(one, record)
     if items is None:
         return ev.forgotten(made)
     own = ev.this_scope(record.scope, made, record)
@@ -326,7 +331,7 @@ def _braced_object(ev: Evaluator, one: tree.Items, record: Record, scope: Scope,
 
 
 def _construct_braced(ev: Evaluator, made: Object, one: tree.Items, ctors: Closure, scope: Scope) -> Object:
-    """T{a, b} of a class with constructors."""
+    """Evaluate T{a, b} of a class with constructors."""
     listed = [f for f in ctors.functions if _takes_list(f)]
     if listed and one.items:
         return _listed(ev, made, one, listed[0], ctors, scope)
@@ -335,8 +340,8 @@ def _construct_braced(ev: Evaluator, made: Object, one: tree.Items, ctors: Closu
     return constructed
 
 
-def _only_item(one: tree.Items, record: Record) -> tree.Expression | None:
-    """The expression that a list in braces consists of, which may be an object of the class; else None."""
+def _find_only_item(one: tree.Items, record: Record) -> tree.Expression | None:
+    """Return the expression that a list in braces consists of, which may be an object of the class; else None."""
     first = next(iter(record.members.values()), None)
     refers = first is not None and first.type is not None and bool(first.type.reference)
     if len(one.items) != 1 or refers:
@@ -346,7 +351,7 @@ def _only_item(one: tree.Items, record: Record) -> tree.Expression | None:
 
 
 def _begin_first(ev: Evaluator, made: Object, item: tree.Expression, scope: Scope) -> Object:
-    """T{a} without constructors: a copy of an object of the class, else its first member."""
+    """Evaluate T{a} without constructors: a copy of an object of the class, else its first member."""
     record = made.record
     only = ev.value(item, scope)
     if isinstance(only, Object) and only.record is record:
@@ -363,11 +368,12 @@ def _begin_first(ev: Evaluator, made: Object, item: tree.Expression, scope: Scop
 
 
 def _is_union(record: Record) -> bool:
+    """Return whether a class is a union."""
     return record.decl is not None and record.decl.union
 
 
-def _items_by_member(one: tree.Items, record: Record) -> dict[str, tree.Expression] | None:
-    """The items of a list by the members that they are for; None where that is not known."""
+def _match_items_with_members(one: tree.Items, record: Record) -> dict[str, tree.Expression] | None:
+    """Return the items of a list by the members that they are for; None where that is not known."""
     names = list(record.members)[: 1 if _is_union(record) else None]
     if len(one.items) > len(names) or "" in names:
         return None
@@ -403,7 +409,7 @@ def _begin_member(
 def _listed(
     ev: Evaluator, made: Object, one: tree.Items, function: tree.Function, ctors: Closure, scope: Scope
 ) -> Object:
-    """T{a, b} by a constructor that takes std::initializer_list."""
+    """Evaluate T{a, b} by a constructor that takes std::initializer_list."""
     home = ctors.home(function)
     kind = ev.kind(function.parameters[0].type, home) if function.parameters[0].type else None
     element = kind.arguments[0] if kind is not None and kind.arguments else None
@@ -415,6 +421,7 @@ def _listed(
 
 
 def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
+    """Store an array in a member; item by item in one that is kept as bits."""
     if not isinstance(place, Part) or not isinstance(array, Array):
         ev.store(place, array, span)
         return
@@ -425,11 +432,13 @@ def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
 
 
 def _takes_list(function: tree.Function) -> bool:
+    """Return whether a constructor takes a std::initializer_list."""
     types = [p.type for p in function.parameters]
     return len(types) == 1 and types[0] is not None and types[0].name == "initializer_list"
 
 
 def _element(kind: Kind) -> bool:
+    """Return whether the first template argument of a type is that of its elements."""
     return (
         kind.name.rpartition("::")[2] in ("array", "vector", "initializer_list", "Array")
         and bool(kind.arguments)
@@ -438,6 +447,6 @@ def _element(kind: Kind) -> bool:
 
 
 def _lacks_bitfield(value: Any) -> bool:
-    """Whether a value is of CUTLASS's tcgen05 union; unions with a member `bitfield` have that name as well."""
+    """Return whether a value is of CUTLASS's tcgen05 union; unions with a member `bitfield` have that name as well."""
     named = isinstance(value, Object) and value.record.name == "SmemDescriptor"
     return named and "bitfield" not in value.record.members

@@ -29,7 +29,7 @@ MOST_INSTANCES = 60  # templates inside one another
 
 
 def applied(ev: Evaluator, template: Template, given: list[Any]) -> Any:
-    """A struct, alias or variable with its template arguments."""
+    """Return a struct, alias or variable with its template arguments."""
     ev.spend()
     decl = template.decl
     inner = Scope(template.scope)
@@ -67,6 +67,7 @@ def applied(ev: Evaluator, template: Template, given: list[Any]) -> Any:
 
 
 def _aliased(ev: Evaluator, decl: tree.Alias, inner: Scope) -> Any:
+    """Return what an alias means."""
     if id(decl) in ev.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
         return Kind(decl.name)
     ev.opening.add(id(decl))
@@ -83,7 +84,7 @@ def _aliased(ev: Evaluator, decl: tree.Alias, inner: Scope) -> Any:
 
 
 def _variable_instance(ev: Evaluator, decl: tree.Declare, inner: Scope, key: Any) -> Cell:
-    """An instance of a variable template."""
+    """Return an instance of a variable template."""
     made: Cell | None = ev.records.get(key)
     if made is None:
         made = ev.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=decl.const)
@@ -131,7 +132,7 @@ def _enter_bound(ev: Evaluator, parameters: tuple[tree.Parameter, ...], bound: d
 
 
 def pattern_evaluator(ev: Evaluator, scope: Scope) -> Any:
-    """What evaluates a part of a pattern, with the parameters bound so far."""
+    """Return what evaluates a part of a pattern, with the parameters bound so far."""
 
     def evaluate(pattern: tree.Expression, bound: dict[str, Any]) -> Any:
         inner = Scope(scope)
@@ -179,7 +180,7 @@ def _add_function(record: Record, member: tree.Function, inner: Scope, explicit:
 
 
 def template_argument_value(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Scope) -> Any:
-    """What a template's parameter is bound to: a type, a template, or a cell with a value."""
+    """Return what a template's parameter is bound to: a type, a template, or a cell with a value."""
     if given is None and parameter.default is not None and not parameter.pack:
         given = ev.template_argument(parameter.default, scope)
     if isinstance(given, Cell):
@@ -190,11 +191,11 @@ def template_argument_value(ev: Evaluator, parameter: tree.Parameter, given: Any
         if isinstance(given, Term):
             return given.kind or Kind(given.text)
         return given if given is not None else Kind(parameter.name, unbound=True)
-    return _value_cell(ev, parameter, given, scope)
+    return _bind_value(ev, parameter, given, scope)
 
 
-def _value_cell(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Scope) -> Cell:
-    """A template's parameter that is a value: what it is given, None for a symbol."""
+def _bind_value(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Scope) -> Cell:
+    """Return a template's parameter that is a value: what it is given, None for a symbol."""
     kind = ev.kind(parameter.type, scope) if parameter.type else None
     if given is None:
         given = free(parameter.name, kind.whole if kind and kind.whole else UNKNOWN)
@@ -204,6 +205,7 @@ def _value_cell(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Sco
 
 
 def _content(bound: Any) -> Any:
+    """Return a template argument as a value, not as a cell."""
     return bound.value if isinstance(bound, Cell) else bound
 
 
@@ -218,7 +220,7 @@ def key_of(one: Any) -> Any:
 
 
 def _with_defaults(function: tree.Function, declared: tree.Function) -> tree.Function:
-    """A definition with the default arguments of its declaration."""
+    """Return a definition with the default arguments of its declaration."""
     pairs = zip(function.parameters, declared.parameters, strict=False)
     parameters = [replace(mine, default=mine.default or other.default) for mine, other in pairs]
     return replace(function, parameters=tuple(parameters))

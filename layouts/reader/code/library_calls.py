@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, common
 from lanescope.reader.code import traits, tree, word
+from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.calls import MISSING, known
 from lanescope.reader.code.overloads import Argument
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, may_throw
@@ -40,51 +41,22 @@ if TYPE_CHECKING:
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryCall:
-    """A call of what is no function of the text. target: what the name means; given: the values of the arguments."""
-
-    one: tree.Call
-    target: Any
-    name: str
-    templates: tuple[Any, ...]
-    arguments: list[Argument]
-    given: list[Any]
-    named: dict[str, Any]
-    scope: Scope
-
-    @property
-    def owner(self) -> Any:
-        """The object whose member is called; None where it is not known."""
-        return self.target.arguments[0] if isinstance(self.target, Term) and self.target.arguments else None
-
-
-Rule = Callable[["Evaluator", LibraryCall], Any]  # what a call gives, MISSING where the rule is of other calls
+Rule = Callable[["Evaluator", Invocation], Any]  # what a call gives, MISSING where the rule is of other calls
 _RULES: list[Rule] = []  # tried in their order
 
 
 def _rule(function: Rule) -> Rule:
+    """Register a rule, behind those that are registered."""
     _RULES.append(function)
     return function
 
 
-def call_library(
-    ev: Evaluator,
-    one: tree.Call,
-    target: Any,
-    *,
-    name: str,
-    templates: tuple[Any, ...],
-    arguments: list[Argument],
-    named: dict[str, Any],
-    scope: Scope,
-) -> Any:
+def call_library(ev: Evaluator, call: Invocation) -> Any:
     """Return what a call gives whose function the text does not define."""
-    given = [ev.argument_value(a) for a in arguments]
-    for argument, expression in zip(arguments, one.arguments, strict=False):
+    call = replace(call, given=[ev.argument_value(a) for a in call.arguments])
+    for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
         if isinstance(argument.value, Int | Object) and not isinstance(expression, tree.Name):
             ev.notice(argument.value, ev.words(expression), expression.span)
-    call = LibraryCall(one, target, name, templates, arguments, given, named, scope)
     for rule in _RULES:
         made = rule(ev, call)
         if made is not MISSING:
@@ -92,12 +64,10 @@ def call_library(
     return _call_unknown(ev, call)
 
 
-def _call_unknown(ev: Evaluator, call: LibraryCall) -> Term:
+def _call_unknown(ev: Evaluator, call: Invocation) -> Term:
     """Return a term for a call of which nothing is known, and forget what it may write."""
     function, owner = call.one.function, call.owner
-    made = unknown_call(
-        ev, call.one, call.name, templates=call.templates, given=call.given, named=call.named, target=call.target
-    )
+    made = name_unknown_call(ev, call)
     if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
         ev.forget_names(ev.text[slice(*function.span)], call.scope)
         ev.forget_globals()
@@ -111,16 +81,16 @@ def _call_unknown(ev: Evaluator, call: LibraryCall) -> Term:
 
 
 @_rule
-def _slice_layout(ev: Evaluator, call: LibraryCall) -> Any:
-    """layout(_, _, 0): a slice of a layout is taken for the layout."""
+def _slice_layout(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate layout(_, _, 0): a slice of a layout is taken for the layout."""
     target = call.target
     of_layout = isinstance(target, Term) and target.head == "tile_to_shape" and bool(target.arguments)
     return target if of_layout or (isinstance(target, Array) and target.typed is not None) else MISSING
 
 
 @_rule
-def _call_owner_member(ev: Evaluator, call: LibraryCall) -> Any:
-    """array.size() of std::array; an unknown member function may write the array."""
+def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate array.size() of std::array; an unknown member function may write the array."""
     if not isinstance(call.owner, Array) or call.owner.typed is None:
         return MISSING
     found = ev.call_array_member(call.owner, call.name, call.given)
@@ -131,9 +101,9 @@ def _call_owner_member(ev: Evaluator, call: LibraryCall) -> Any:
 
 
 @_rule
-def _construct_type(ev: Evaluator, call: LibraryCall) -> Any:
-    """T(a, b)."""
-    kind = kind_called(ev, call.target, call.one, call.scope)
+def _construct_type(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate T(a, b)."""
+    kind = find_constructed_kind(ev, call)
     if kind is None:
         return MISSING
     whole = kind.record is not None and not kind.pointers
@@ -141,15 +111,15 @@ def _construct_type(ev: Evaluator, call: LibraryCall) -> Any:
 
 
 @_rule
-def _move_bytes(ev: Evaluator, call: LibraryCall) -> Any:
-    """memcpy and memset."""
+def _move_bytes(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate memcpy and memset."""
     move = {"memcpy": _copy_bytes, "memset": _set_bytes}.get(call.name)
     return move(ev, call.arguments, call.one) if move is not None and len(call.arguments) == 3 else MISSING
 
 
 @_rule
-def _call_range_access(ev: Evaluator, call: LibraryCall) -> Any:
-    """std::begin, std::size and their kind of an array."""
+def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::begin, std::size and their kind of an array."""
     if call.target is not None or len(call.given) != 1 or call.name not in _RANGES:
         return MISSING
     found = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], Array) else None
@@ -157,8 +127,8 @@ def _call_range_access(ev: Evaluator, call: LibraryCall) -> Any:
 
 
 @_rule
-def _choose_extreme(ev: Evaluator, call: LibraryCall) -> Any:
-    """std::min and std::max of two."""
+def _choose_extreme(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::min and std::max of two."""
     if call.name not in ("min", "max") or len(call.arguments) != 2 or call.target is not None:
         return MISSING
     found = _extreme(call.name, call.arguments, call.templates)
@@ -166,8 +136,8 @@ def _choose_extreme(ev: Evaluator, call: LibraryCall) -> Any:
 
 
 @_rule
-def _exchange(ev: Evaluator, call: LibraryCall) -> Any:
-    """std::exchange."""
+def _exchange(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::exchange."""
     if call.name != "exchange" or len(call.arguments) != 2 or not isinstance(call.arguments[0].where, PLACES):
         return MISSING
     first, second = call.arguments
@@ -181,8 +151,8 @@ def _exchange(ev: Evaluator, call: LibraryCall) -> Any:
 
 
 @_rule
-def _call_known(ev: Evaluator, call: LibraryCall) -> Any:
-    """std::numeric_limits<T>::max(), and the functions that layouts/reader/code/calls.py knows."""
+def _call_known(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::numeric_limits<T>::max(), and the functions that layouts/reader/code/calls.py knows."""
     if call.target is not None and not isinstance(call.target, Term):
         return MISSING
     limit = _limit(ev, call.one.function, call.scope)
@@ -190,8 +160,8 @@ def _call_known(ev: Evaluator, call: LibraryCall) -> Any:
 
 
 @_rule
-def _cast_to_integer(ev: Evaluator, call: LibraryCall) -> Any:
-    """uint64_t(value)."""
+def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate uint64_t(value)."""
     function = call.one.function
     if call.target is not None or not isinstance(function, tree.Name) or len(call.given) != 1:
         return MISSING
@@ -202,31 +172,34 @@ def _cast_to_integer(ev: Evaluator, call: LibraryCall) -> Any:
 
 
 def call_array_member(ev: Evaluator, array: Array, name: str, given: list[Any]) -> Any:
-    """What a member function of std::array gives, or std::begin and its kind of an array; None for another."""
+    """Return what a member function of std::array gives, or std::begin and its kind of an array; None for another."""
     if array.typed is not None and not (isinstance(array.typed, Kind) and array.typed.name.endswith("array")):
         return None
     if name == "at" and given:
-        return _item_at(array, number(given[0]))
+        return _find_item(array, number(given[0]))
     access = _ARRAY_MEMBERS.get(name)
     return access(ev, array) if access is not None else None
 
 
-def _item_at(array: Array, at: Int | None) -> Referred | None:
-    """The item of a number, as a place; None where there is none, or the number is not known."""
+def _find_item(array: Array, at: Int | None) -> Referred | None:
+    """Return the item of a number, as a place; None where there is none, or the number is not known."""
     if at is None or at.known is None or not 0 <= at.known < len(array.cells):
         return None
     return Referred(array.cells[at.known])
 
 
 def _begin(ev: Evaluator, array: Array) -> Any:
+    """Return the pointer to an array's first item."""
     return ev.decayed(array) if array.element is not None else None
 
 
 def _end(ev: Evaluator, array: Array) -> Any:
+    """Return the pointer past an array's last item."""
     return moved(ev.decayed(array), Int(len(array.cells), LONG)) if array.element is not None else None
 
 
 def _size(ev: Evaluator, array: Array) -> Int:
+    """Return the count of an array's items."""
     return Int(len(array.cells), ULONG)
 
 
@@ -241,8 +214,9 @@ _ARRAY_MEMBERS: dict[str, Callable[[Evaluator, Array], Any]] = {
 
 
 def _extreme(name: str, arguments: list[Argument], templates: tuple[Any, ...]) -> Any:
-    """The smaller or larger of two numbers: that very variable, where both are variables of one type; None where it
-    is not known which.
+    """Return the smaller or larger of two numbers; None where it is not known which.
+
+    It is that very variable, where both are variables of one type.
     """
     left, right = (number(argument.value) for argument in arguments)
     given = templates[0].whole if templates and isinstance(templates[0], Kind) else None
@@ -260,7 +234,7 @@ def _extreme(name: str, arguments: list[Argument], templates: tuple[Any, ...]) -
 
 
 def _limit(ev: Evaluator, function: tree.Expression, scope: Scope) -> Int | None:
-    """std::numeric_limits<T>::max()."""
+    """Evaluate std::numeric_limits<T>::max() and its kind."""
     if not isinstance(function, tree.Name) or len(function.path) < 2:
         return None
     head, given = function.path[-2]
@@ -271,16 +245,16 @@ def _limit(ev: Evaluator, function: tree.Expression, scope: Scope) -> Int | None
 
 
 def tuple_item(ev: Evaluator, one: tree.Call, templates: tuple[Any, ...], scope: Scope) -> Any:
-    """std::get<n>(tuple), as a place."""
+    """Evaluate std::get<n>(tuple), as a place."""
     whole = ev.place(one.arguments[0], scope)
     value = ev.load(whole, one.arguments[0]) if isinstance(whole, PLACES) else whole
     at = number(templates[0]) if not isinstance(templates[0], Kind) else None
-    found = _item_at(value, at) if isinstance(value, Array) else None
+    found = _find_item(value, at) if isinstance(value, Array) else None
     return found or Term(ev.words(one), span=one.span, head="get", arguments=(value,))
 
 
 def swap(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> None:
-    """std::swap."""
+    """Evaluate std::swap."""
     left, right = (argument.where for argument in arguments)
     plain = not any(_copies_itself(argument.value) for argument in arguments)
     if plain and isinstance(left, PLACES) and isinstance(right, PLACES):
@@ -295,7 +269,7 @@ def swap(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> None:
 
 
 def _copy_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any:
-    """memcpy(to, from, bytes)."""
+    """Evaluate memcpy(to, from, bytes)."""
     count = number(arguments[2].value)
     bytes_ = count.known if count is not None else None
     bits = IntegerType("bits", 8 * (bytes_ or 0), False)
@@ -314,7 +288,7 @@ def _copy_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any
 
 
 def _bytes_at(ev: Evaluator, value: Any, kind: Kind, one: tree.Expression) -> Any:
-    """What a pointer points to, as an integer of so many bits."""
+    """Return what a pointer points to, as an integer of so many bits."""
     if isinstance(value, Array) and value.typed is None:
         value = ev.decayed(value)
     at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
@@ -327,17 +301,17 @@ def _bytes_at(ev: Evaluator, value: Any, kind: Kind, one: tree.Expression) -> An
 
 
 def _view_item(ev: Evaluator, place: Any, kind: Kind, at: int, size: int | None) -> Any:
-    """Item no. at of a place as an integer; somewhere in the place where the items' size in bytes is not known."""
+    """Return item no. at of a place as an integer; somewhere in the place where the size in bytes is not known."""
     return ev.viewed_bits(place, kind, at * size * 8) if size is not None else Blurred(place)
 
 
 def size_of_kind(ev: Evaluator, kind: Kind | None) -> int | None:
-    """sizeof a type where it is known."""
+    """Return sizeof a type where it is known."""
     return size_bytes(kind).known if kind is not None else None
 
 
 def _set_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any:
-    """memset(to, byte, bytes)."""
+    """Evaluate memset(to, byte, bytes)."""
     count, byte = number(arguments[2].value), number(arguments[1].value)
     to = ev.pointee_of(arguments[0].value, one)
     size = count.known if count is not None else None
@@ -357,36 +331,28 @@ def _set_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any:
     return arguments[0].value
 
 
-def unknown_call(
-    ev: Evaluator,
-    one: tree.Call,
-    name: str,
-    *,
-    templates: tuple[Any, ...],
-    given: list[Any],
-    named: dict[str, Any],
-    target: Any,
-) -> Term:
-    inner = ", ".join(short(value) for value in given)
-    listed = f"<{', '.join(map(short, templates))}>" if templates else ""
-    head = "".join(str(one.function)) if isinstance(one.function, tree.Name) else ev.words(one.function)
-    this = (target.arguments[0],) if isinstance(target, Term) and target.arguments and target.head == name else ()
-    term = Term(
-        f"{head}{listed}({inner})"[:120],
-        None,
-        name,
-        tuple(given),
-        (*named.items(), *((("<>", templates),) if templates else ()), *((("self", this[0]),) if this else ())),
-        one.span,
-    )
+def name_unknown_call(ev: Evaluator, call: Invocation) -> Term:
+    """Return a term that says what is called with which values."""
+    inner = ", ".join(short(value) for value in call.given)
+    listed = f"<{', '.join(map(short, call.templates))}>" if call.templates else ""
+    function, target = call.one.function, call.target
+    head = str(function) if isinstance(function, tree.Name) else ev.words(function)
+    named = [*call.named.items()]
+    if call.templates:
+        named.append(("<>", call.templates))
+    if isinstance(target, Term) and target.arguments and target.head == call.name:
+        named.append(("self", call.owner))
+    term = Term(f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span)
     ev.kept(term)
     return term
 
 
-def kind_called(ev: Evaluator, target: Any, one: tree.Call, scope: Any) -> Kind | None:
+def find_constructed_kind(ev: Evaluator, call: Invocation) -> Kind | None:
+    """Return the type that a call constructs; None where it calls a function."""
+    target, one = call.target, call.one
     if isinstance(target, Template):
         path = one.function.path if isinstance(one.function, tree.Name | tree.Type) else ()
-        made: Kind | None = ev.kind(tree.Type(path, span=one.span), scope) if path else ev.applied(target, [])
+        made: Kind | None = ev.kind(tree.Type(path, span=one.span), call.scope) if path else ev.applied(target, [])
         return made
     if isinstance(target, Enumeration):
         return target.kind if not ev.python else None
@@ -394,7 +360,7 @@ def kind_called(ev: Evaluator, target: Any, one: tree.Call, scope: Any) -> Kind 
 
 
 def _copies_itself(value: Any) -> bool:
-    """Whether the class of an object says how it is copied."""
+    """Return whether the class of an object says how it is copied."""
     if isinstance(value, Array) and value.typed is None:
         return True  # its items are swapped, and pointers to them stay
     if not isinstance(value, Object):

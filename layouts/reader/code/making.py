@@ -64,7 +64,7 @@ def constructed(ev: Evaluator, made: Object, given: list[Any], record: Record | 
     record = record or made.record
     if record.python:
         return _python_constructed(ev, made, given)
-    fresh = _nameless_object(given)
+    fresh = _find_nameless_object(given)
     if fresh is not None and fresh.record is record is made.record:
         made.store, made.members, fresh.held = fresh.store, fresh.members, True  # the very object
     else:
@@ -72,8 +72,8 @@ def constructed(ev: Evaluator, made: Object, given: list[Any], record: Record | 
     return made
 
 
-def _nameless_object(given: list[Any]) -> Object | None:
-    """The object without a name that alone is given; None where something else is."""
+def _find_nameless_object(given: list[Any]) -> Object | None:
+    """Return the object without a name that alone is given; None where something else is."""
     only = given[0] if len(given) == 1 else None
     if isinstance(only, Argument):
         only = only.value if only.where is None and not only.place else None
@@ -81,6 +81,7 @@ def _nameless_object(given: list[Any]) -> Object | None:
 
 
 def _construct_from(ev: Evaluator, made: Object, record: Record, given: list[Any]) -> None:
+    """Run a constructor with values, or store them in members where the class has none."""
     ctors = record.methods.get(record.name)
     only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
@@ -157,6 +158,7 @@ def _default_member(ev: Evaluator, made: Object, name: str, declared: tree.Decla
 
 
 def _initialize(ev: Evaluator, made: Object, name: str, declared: tree.Declare, scope: Scope) -> None:
+    """Initialize a member as its declaration says."""
     assert declared.value is not None
     place = ev.member(made, name, declared.span)
     kind = ev.kind(declared.type, scope) if declared.type else None
@@ -185,7 +187,7 @@ def begin(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
 
 
 def initialized_by(ev: Evaluator, value: Any, one: tree.Expression, scope: Scope) -> Any:
-    """What a variable or member gets of an object that an expression gives: a copy of one that has a name."""
+    """Return what a variable or member gets of an object that an expression gives: a copy of one that has a name."""
     named = isinstance(value, Object) and (value.held or has_name(one))
     if named and value.record.copies and not ev.python:
         value = ev.copy_constructed(value, ev.argument_in(one, scope, value))
@@ -193,7 +195,7 @@ def initialized_by(ev: Evaluator, value: Any, one: tree.Expression, scope: Scope
 
 
 def argument_in(ev: Evaluator, one: tree.Expression, scope: Scope, value: Object) -> Argument:
-    """An object that has a name, as the argument of a copy constructor."""
+    """Return an object that has a name, as the argument of a copy constructor."""
     moved = isinstance(one, tree.Call) and has_name(one)
     const = const_of(ev, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
     made: Argument = ev.argument_of_place(value)
@@ -201,7 +203,7 @@ def argument_in(ev: Evaluator, one: tree.Expression, scope: Scope, value: Object
 
 
 def argument_like(ev: Evaluator, given: Any) -> Argument:
-    """What a constructor is given, as an argument: of an object whose value category is not known."""
+    """Return what a constructor is given, as an argument: of an object whose value category is not known."""
     if isinstance(given, Argument):
         return given
     made: Argument = ev.argument_of(given)
@@ -214,11 +216,11 @@ def run_constructor(ev: Evaluator, made: Object, record: Record, ctors: Closure,
     """Run the constructor that some values choose; nothing is known of one that is not chosen or has no body."""
     closure = replace(ctors, this=made, constant=False)
     arguments = [ev.argument_like(one) for one in given]
-    source = _copied_argument(arguments, record)
+    source = _find_copied_argument(arguments, record)
     if source is not None and not any(may_copy(f, record.name, source) for f in ctors.functions):
         ev.copy_members(made, record, source)
         return
-    chosen = _chosen_constructor(ev, closure, arguments, source)
+    chosen = _choose_constructor(ev, closure, arguments, source)
     if chosen is not None and chosen.function.defaulted:
         if source is not None:
             ev.copy_members(made, record, source)
@@ -241,16 +243,16 @@ def run_constructor(ev: Evaluator, made: Object, record: Record, ctors: Closure,
     _run_started(ev, made, record, function, scope)
 
 
-def _copied_argument(arguments: list[Argument], record: Record) -> Argument | None:
-    """The object of a class, or of a derived one, that is all that a constructor of it is given; else None."""
+def _find_copied_argument(arguments: list[Argument], record: Record) -> Argument | None:
+    """Return the object of a class, or of a derived one, that is all that a constructor of it is given; else None."""
     value = arguments[0].value if len(arguments) == 1 else None
     return arguments[0] if isinstance(value, Object) and value.record.descends(record) else None
 
 
-def _chosen_constructor(
+def _choose_constructor(
     ev: Evaluator, closure: Closure, arguments: list[Argument], source: Argument | None
 ) -> Candidate | None:
-    """The constructor that some arguments choose. source: the object to copy, if it is one."""
+    """Return the constructor that some arguments choose. source: the object to copy, if it is one."""
     chosen: Candidate | None = ev.chosen(closure, arguments)
     if source is None or chosen is None or not chosen.function.templates:
         return chosen
@@ -299,7 +301,7 @@ def _run_started(ev: Evaluator, made: Object, record: Record, function: tree.Fun
 
 
 def _end_parts(ev: Evaluator, made: Object, record: Record) -> None:
-    """What of an object has begun ends when its constructor throws."""
+    """End the members and bases of an object whose constructor throws: they have begun."""
     for name in reversed(own_members(record)):
         if name in made.members:
             ev.destroy(made.members[name].value, (0, 0))
@@ -308,6 +310,7 @@ def _end_parts(ev: Evaluator, made: Object, record: Record) -> None:
 
 
 def _started(ev: Evaluator, values: tuple[tree.Expression, ...], kind: Kind | None, scope: Scope) -> list[Any]:
+    """Return the values of a constructor's list for one member."""
     return [ev.initial(one, kind, scope, "") for one in values]
 
 
@@ -364,6 +367,7 @@ def _refer_member(
 
 
 def _python_constructed(ev: Evaluator, made: Object, given: list[Any]) -> Object:
+    """Run __init__ on an instance of a Python class that has one."""
     record = made.record
     if "__init__" in record.methods:
         ev.call(replace(record.methods["__init__"], this=made), given, {}, (0, 0))
@@ -377,7 +381,7 @@ def copy_object(ev: Evaluator, made: Object, other: Object) -> None:
 
 
 def zero_value(ev: Evaluator, element: Kind) -> Any:
-    """An item that an initializer leaves out."""
+    """Return an item that an initializer leaves out."""
     if element.dims:
         size = element.dims[0].known or 0
         inner = replace(element, dims=element.dims[1:])
@@ -390,21 +394,24 @@ def zero_value(ev: Evaluator, element: Kind) -> Any:
 
 
 def constructed_by(ev: Evaluator, made: Object, closure: Closure, given: list[Any]) -> Object:
+    """Run one of some constructors on an object, and return it."""
     ev.run_constructor(made, made.record, closure, given)
     return made
 
 
 def forgotten(ev: Evaluator, made: Object) -> Object:
+    """Forget what an object holds, and return it."""
     ev.forget(Cell(made))
     return made
 
 
 def _alike(value: Any, record: Record) -> bool:
+    """Return whether a value is an object of that very class."""
     return isinstance(value, Object) and value.record is record
 
 
 def own_items(array: Array) -> Array:
-    """An array whose items, where they are arrays, know it."""
+    """Return an array whose items, where they are arrays, know it."""
     for cell in array.cells:
         if isinstance(cell.value, Array):
             cell.value.inside = array
@@ -414,7 +421,7 @@ def own_items(array: Array) -> Array:
 
 
 def _has_more(record: Record) -> bool:
-    """Whether the first member of a struct of integers is not the whole of it."""
+    """Return whether the first member of a struct of integers is not the whole of it."""
     fields = record.fields or {}
     first = next(iter(fields.values()), None)
     named = record.decl is not None and not record.decl.union and not record.python

@@ -39,7 +39,7 @@ Path = tree.Path
 
 @lru_cache(maxsize=4096)
 def _plain_kind(name: str, whole: bool) -> Kind | None:
-    """The type of a name without arguments; whole: whether it may be an integer type."""
+    """Return the type of a name without arguments; whole: whether it may be an integer type."""
     integer = type_named(name) if whole else None
     if integer is not None:
         return Kind(name, integer, integer.bits)
@@ -69,6 +69,7 @@ def resolve(ev: Evaluator, path: Path, scope: Scope, at: int = 0) -> Any:
 
 
 def _find(ev: Evaluator, scope: Scope, name: str, qualifier: bool, at: int) -> tuple[Any, Scope]:
+    """Find the first part of a name where it is used: what a namespace declares later does not count."""
     if ev.python:
         return find_name(scope, name)
 
@@ -89,11 +90,12 @@ def _find(ev: Evaluator, scope: Scope, name: str, qualifier: bool, at: int) -> t
 
 
 def _own(ev: Evaluator, found: Any, home: Scope, name: str) -> Any:
+    """Return what a name means, a static member evaluated."""
     return ev.forced(home, name) if isinstance(found, Later) else found
 
 
 def _instance(ev: Evaluator, found: Any, given: tuple[tree.Expression, ...] | None, scope: Scope) -> Any:
-    """A template with its arguments; a name that is no template and has some is misread."""
+    """Return a template with its arguments; a name that is no template and has some is misread."""
     if isinstance(found, Template) and isinstance(found.decl, tree.Declare):
         return ev.applied(found, ev.template_arguments(given or (), scope))
     if given is None or found is None:
@@ -112,6 +114,7 @@ def _instance(ev: Evaluator, found: Any, given: tuple[tree.Expression, ...] | No
 
 
 def template_arguments(ev: Evaluator, given: tuple[tree.Expression, ...], scope: Scope) -> list[Any]:
+    """Return template arguments, packs expanded."""
     out: list[Any] = []
     for one in given:
         if isinstance(one, tree.Unary) and one.op == "...":
@@ -122,7 +125,7 @@ def template_arguments(ev: Evaluator, given: tuple[tree.Expression, ...], scope:
 
 
 def template_argument(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
-    """A template argument: a type, a value or a template."""
+    """Return a template argument: a type, a value or a template."""
     if isinstance(one, tree.Type | tree.Name) and one.path and one.path[-1][1] is None:
         plain = not isinstance(one, tree.Type) or not (one.pointers or one.dims or one.reference)
         found = ev.resolve(one.path, scope, one.span[0]) if plain else None
@@ -134,12 +137,12 @@ def template_argument(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
 
 
 def expanded(ev: Evaluator, pattern: tree.Expression, scope: Scope) -> list[Any]:
-    """The values of `pattern...`, one for each item of the packs in it."""
+    """Return the values of `pattern...`, one for each item of the packs in it."""
     return [ev.value(pattern, inner) for inner in ev.pack_scopes(pattern, scope)]
 
 
 def pack_scopes(ev: Evaluator, pattern: Any, scope: Scope) -> list[Scope]:
-    """A scope for each item of the packs that an expression names."""
+    """Return a scope for each item of the packs that an expression names."""
     packs = {name: found for name in _names(pattern) if isinstance(found := find_name(scope, name)[0], Pack)}
     if not packs:
         return []
@@ -152,6 +155,7 @@ def pack_scopes(ev: Evaluator, pattern: Any, scope: Scope) -> list[Scope]:
 
 
 def _below(ev: Evaluator, found: Any, name: str, scope: Scope) -> Any:
+    """Return what a name means in a namespace, class, enumeration or object."""
     if isinstance(found, Namespace):
         inner, home = find_in(found.scope, name)
         return _own(ev, inner, home, name)
@@ -172,7 +176,7 @@ def _below(ev: Evaluator, found: Any, name: str, scope: Scope) -> Any:
 
 
 def _member_of_class(ev: Evaluator, record: Record, name: str, scope: Scope) -> Any:
-    """S::name: a static member, a type, a function, or a member of the object that `this` points to."""
+    """Return what S::name means: a static member, a type, a function, or a member of `*this`."""
     if name in record.methods:
         return record.methods[name]
     if name in record.scope.names:
@@ -190,15 +194,17 @@ def _member_of_class(ev: Evaluator, record: Record, name: str, scope: Scope) -> 
 
 
 def later(ev: Evaluator, member: tree.Declare, scope: Scope) -> Later:
+    """Return a static member that is evaluated when it is asked for."""
     return Later(member, scope)
 
 
 def define_later(ev: Evaluator, member: tree.Statement, scope: Scope) -> None:
+    """Define a member of a class, as of a namespace."""
     ev.define(member, scope)
 
 
 def forced(ev: Evaluator, scope: Scope, name: str) -> Any:
-    """A static member, evaluated when it is asked for."""
+    """Return a static member, evaluated when it is asked for."""
     found = scope.names.get(name)
     if isinstance(found, Later):
         scope.names[name] = Cell(Term(name), name=name)
@@ -227,7 +233,7 @@ def forced(ev: Evaluator, scope: Scope, name: str) -> Any:
 
 
 def _forget_order(ev: Evaluator, cell: Cell, member: tree.Declare, scope: Scope, first: int) -> None:
-    """A static member begins when the program does: what it writes or reads then may have changed since."""
+    """Forget what a static member writes or reads when it begins, with the program: it may have changed since."""
     written = [c for c, _ in ev.writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
     if written or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
         for one in written:
@@ -236,24 +242,25 @@ def _forget_order(ev: Evaluator, cell: Cell, member: tree.Declare, scope: Scope,
 
 
 def _begins_globally(ev: Evaluator, value: Any) -> bool:
-    """Whether a constructor makes a value, which may read variables of namespaces."""
+    """Return whether a constructor makes a value, which may read variables of namespaces."""
     globals_ = ev.globals.names.values()
     return isinstance(value, Object) and value.record.begins and any(_is_global_variable(c) for c in globals_)
 
 
 def _reads_variables(member: tree.Declare, scope: Scope) -> bool:
-    """Whether a static member's initializer names a variable of a namespace, or calls a function."""
+    """Return whether a static member's initializer names a variable of a namespace, or calls a function."""
     nodes = list(nodes_of(member.value)) if member.value is not None else []
     named = (find_name(scope, node.last)[0] for node in nodes if isinstance(node, tree.Name))
     return any(isinstance(node, tree.Call) for node in nodes) or any(map(_is_global_variable, named))
 
 
 def _is_global_variable(value: Any) -> bool:
+    """Return whether a name means a variable of a namespace that may be written."""
     return isinstance(value, Cell) and not value.const and value.frame <= 1
 
 
 def kind(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
-    """A type as it is here."""
+    """Return a type as it is here."""
     dims = tuple(Int(0, ULONG) if size is None else ev.whole_number(ev.value(size, scope)) for size in given.dims)
     base = _base(ev, given, scope)
     if not given.pointers and not dims and not given.reference and given.const <= base.const:
@@ -272,7 +279,7 @@ def kind(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
 
 
 def _base(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
-    """The type that a name means, without pointers, sizes and references beside it."""
+    """Return the type that a name means, without pointers, sizes and references beside it."""
     if isinstance(given.body, tree.Struct):
         record = layout_of(ev, Record(given.body.name, given.body, scope))
         return Kind(given.body.name, record=record, bits=record.bits or None)
@@ -285,11 +292,11 @@ def _base(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
         found = ev.applied(found, [])
     if isinstance(found, Enumeration):
         found = found.kind
-    return found if isinstance(found, Kind) else _foreign_type(ev, given, scope)
+    return found if isinstance(found, Kind) else _find_foreign_type(ev, given, scope)
 
 
-def _foreign_type(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
-    """A type that the text does not define: a built-in one, T::type of a library's template, or a name alone."""
+def _find_foreign_type(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
+    """Return a type that the text does not define: a built-in one, T::type of a library's template, or a name alone."""
     name = "::".join(part for part, _ in given.path)
     if len(given.path) > 1 and given.name == "type" and not ev.python:
         outer = ev.builtin_kind(given.path[:-1], scope)
@@ -299,7 +306,7 @@ def _foreign_type(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
 
 
 def _declared_type(ev: Evaluator, inner: tree.Expression, scope: Scope) -> Kind:
-    """decltype(inner): of a name what it was declared as, else the type of the value."""
+    """Evaluate decltype(inner): of a name what it was declared as, else the type of the value."""
     if isinstance(inner, tree.Name | tree.Type):
         found = ev.resolve(inner.path, scope, inner.span[0])
         if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
@@ -316,7 +323,7 @@ def _declared_type(ev: Evaluator, inner: tree.Expression, scope: Scope) -> Kind:
 
 
 def builtin_kind(ev: Evaluator, path: Path, scope: Scope) -> Kind | None:
-    """An integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
+    """Return an integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
     if not path:
         return None
     name, given = path[-1]
@@ -334,13 +341,14 @@ def builtin_kind(ev: Evaluator, path: Path, scope: Scope) -> Kind | None:
 
 
 def named_kind(ev: Evaluator, name: str, scope: Scope) -> Kind | None:
+    """Return the type that a name means; None where it means none."""
     found = ev.resolve(((name, None),), scope)
     made = ev.applied(found, []) if isinstance(found, Template) else found
     return made if isinstance(made, Kind) else None
 
 
 def kind_of(ev: Evaluator, value: Any) -> Kind | None:
-    """The type of a value, as far as templates need it."""
+    """Return the type of a value, as far as templates need it."""
     if isinstance(value, Int):
         return Kind(value.type.name, value.type, value.type.bits) if value.type != UNKNOWN else None
     if isinstance(value, Object):
@@ -365,12 +373,12 @@ def kind_of(ev: Evaluator, value: Any) -> Kind | None:
 
 
 def _collapsed(inner: str, outer: str) -> str:
-    """A reference to a reference: [dcl.ref]."""
+    """Return a reference to a reference: [dcl.ref]."""
     return "&" if "&" in (inner, outer) else outer or inner
 
 
 def _begins(value: Any) -> int:
-    """Where a variable or the first of some functions is declared; 0 for what may be used before."""
+    """Return where a variable or the first of some functions is declared; 0 for what may be used before."""
     if isinstance(value, Cell):
         return value.span[0]
     if isinstance(value, Later):
@@ -381,7 +389,7 @@ def _begins(value: Any) -> int:
 
 
 def _names(pattern: Any) -> set[str]:
-    """Every name in an expression."""
+    """Return every name in an expression."""
     if isinstance(pattern, tree.Name | tree.Type):
         out = {name for name, _ in pattern.path}
         for _, given in pattern.path:
@@ -396,6 +404,7 @@ def _names(pattern: Any) -> set[str]:
 
 @lru_cache(maxsize=64)
 def _slots(kind: Any) -> tuple[str, ...]:
+    """Return the attributes of a node of the tree, its place left out."""
     return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
 
 

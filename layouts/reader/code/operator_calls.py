@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def with_associated(
     ev: Evaluator, target: Closure | None, name: str, function: tree.Expression, arguments: list[Argument]
 ) -> Closure | None:
-    """A function's overloads with those of the namespaces of its arguments: [basic.lookup.argdep]."""
+    """Return a function's overloads with those of the namespaces of its arguments: [basic.lookup.argdep]."""
     plain = isinstance(function, tree.Name) and len(function.path) == 1
     if not plain or (target is not None and (target.this is not None or target.captured is not None)):
         return target
@@ -58,34 +58,34 @@ def operator(
     arguments: list[Argument] | None = None,
     constant: bool | None = None,
 ) -> Any:
-    """What an operator that the text defines gives; None where it defines none for such operands."""
+    """Return what an operator that the text defines gives; None where it defines none for such operands."""
     name = f"operator{op}"
     if ev.python:
         return _call_python_operator(ev, op, left, right, at)
     given = arguments if arguments is not None else [] if right is None else [_operand(ev, right)]
     whole, own = left, left if isinstance(left, Argument) else None
     left = left.value if isinstance(left, Argument) else left
-    method = _operator_method(ev, name, left, None if arguments is not None else given)
+    method = _find_method(ev, name, left, None if arguments is not None else given)
     operands, free = given, None
     if op not in _MEMBERS_ONLY and name in ev.operators:
         operands = [_operand(ev, whole), *given]
         free = _free_operator(ev, ev.operators[name], operands, at) if any(map(_of_class, operands)) else None
     if method is not None:
         if free is not None:
-            return _lose_operators(ev, replace(method, this=left), free, operands, at)
+            return _forget_operators(ev, replace(method, this=left), free, operands, at)
         constant = own.const if own is not None and own.place else constant
         return ev.call(replace(method, this=left, constant=constant), given, {}, at.span)
     return ev.call(free, operands, {}, at.span) if free is not None else None
 
 
 def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """What __add__ or __or__ gives; None where the class has none."""
+    """Return what __add__ or __or__ gives; None where the class has none."""
     found = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, Object) else None
     return ev.call(replace(found, this=left), [right], {}, at.span) if found is not None else None
 
 
-def _operator_method(ev: Evaluator, name: str, left: Any, operands: list[Argument] | None) -> Closure | None:
-    """The member function that an operator is, None where the class has none; operands: those that it must take."""
+def _find_method(ev: Evaluator, name: str, left: Any, operands: list[Argument] | None) -> Closure | None:
+    """Return the member function that an operator is, None without one. operands: those that it must take."""
     record = left.record if isinstance(left, Object) else left.field.inner if isinstance(left, Part) else None
     method: Closure | None = record.methods.get(name) if record is not None else None
     if method is None or operands is None:
@@ -94,10 +94,10 @@ def _operator_method(ev: Evaluator, name: str, left: Any, operands: list[Argumen
     return method if any(may_fit(ev, method, f, operands) for f in counted) else None
 
 
-def _lose_operators(
+def _forget_operators(
     ev: Evaluator, method: Closure, free: Closure, operands: list[Argument], at: tree.Expression
 ) -> Term:
-    """A call of a member or of an operator outside the class: which is better is not looked into."""
+    """Return a call of a member or of an operator outside the class: which is better is not looked into."""
     ev.forget_call(operands, free)
     if not all(f.const for f in method.functions):
         ev.forget_call(operands[1:], method)
@@ -105,8 +105,9 @@ def _lose_operators(
 
 
 def _free_operator(ev: Evaluator, closure: Closure, operands: list[Argument], at: tree.Expression) -> Closure | None:
-    """The operators outside classes that may be meant for some operands; None where there is none. Where one that
-    the lookup by the operands' types does not find may be meant, they have no body.
+    """Return the operators outside classes that may be meant for some operands; None where there is none.
+
+    Where one that the lookup by the operands' types does not find may be meant, they have no body.
     """
     closure = declared_before(closure, at.span[0])
     counted = [f for f in closure.functions if accepts_count(f, len(operands))]
@@ -121,7 +122,7 @@ def _free_operator(ev: Evaluator, closure: Closure, operands: list[Argument], at
 
 
 def _associated(ev: Evaluator, argument: Argument) -> list[Scope]:
-    """The namespaces in which a function is looked up because of an argument: [basic.lookup.argdep]."""
+    """Return the namespaces in which a function is looked up because of an argument: [basic.lookup.argdep]."""
     home = ev.enumerations.get(_enum_name(argument))
     waiting = [argument.kind.record] if argument.kind is not None else []
     out = [] if home is None else [namespace_of(home)]
@@ -136,7 +137,7 @@ def _associated(ev: Evaluator, argument: Argument) -> list[Scope]:
 
 
 def _operand(ev: Evaluator, value: Any) -> Argument:
-    """An operand of an operator: what a place holds, the place itself for a reference."""
+    """Return an operand of an operator: what a place holds, the place itself for a reference."""
     if isinstance(value, Argument):
         return value
     if isinstance(value, PLACES):
@@ -149,6 +150,7 @@ def _operand(ev: Evaluator, value: Any) -> Argument:
 
 
 def _of_class(argument: Argument) -> bool:
+    """Return whether an operand is an object or of an enumeration."""
     kind = argument.kind
     if kind is None or kind.pointers:
         return isinstance(argument.value, Object)
@@ -156,5 +158,6 @@ def _of_class(argument: Argument) -> bool:
 
 
 def _enum_name(argument: Argument) -> str:
+    """Return the name of an argument's enumeration, "" without one."""
     whole = argument.kind.whole if argument.kind is not None and not argument.kind.pointers else None
     return getattr(whole, "enumeration", "") or ""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def this_scope(ev: Evaluator, home: Scope, this: Any, record: Record | None) -> Scope:
-    """A scope with the members of an object by their names, as functions of a class see them."""
+    """Return a scope with the members of an object by their names, as functions of a class see them."""
     outer = Scope(home)
     if isinstance(this, Object):
         _show_object(ev, outer, this, record or this.record, home)
@@ -68,7 +68,7 @@ def _show_object(ev: Evaluator, outer: Scope, this: Object, seen: Record, home: 
 def bound(
     ev: Evaluator, closure: Closure, chosen: Candidate, given: list[Any], named: dict[str, Any], symbolic: bool = False
 ) -> Scope:
-    """The scope of a call: template arguments given, deduced or free; parameters with their values."""
+    """Return the scope of a call: template arguments given, deduced or free; parameters with their values."""
     function = chosen.function
     home = closure.captured or closure.home(function)
     owner = closure.home(function).owner
@@ -76,7 +76,7 @@ def bound(
     if function.const:
         outer.consts.add("this")
     scope = Scope(outer, "function")
-    own = _self_name(closure, function) if ev.python else ""
+    own = _find_self_name(closure, function) if ev.python else ""
     if own:
         scope.names[own] = Cell(closure.this, name="self")
     if symbolic:
@@ -98,8 +98,8 @@ def bound(
     return scope
 
 
-def _self_name(closure: Closure, function: tree.Function) -> str:
-    """The name that a Python method has for its object, "" for none."""
+def _find_self_name(closure: Closure, function: tree.Function) -> str:
+    """Return the name that a Python method has for its object, "" for none."""
     first = function.parameters[0].name if function.parameters else ""
     return first if closure.this is not None and first in ("self", "cls") else ""
 
@@ -114,7 +114,7 @@ def _enter_symbols(ev: Evaluator, function: tree.Function, outer: Scope) -> None
 def _bind_omitted(
     ev: Evaluator, kind: Kind | None, parameter: tree.Parameter, named: dict[str, Any], outer: Scope | None
 ) -> Any:
-    """What a parameter is that is given by name, or not. outer: where its default is evaluated, None for a symbol."""
+    """Bind a parameter by its name, or its default. outer: where that is evaluated, None to bind a symbol instead."""
     if parameter.name in named:
         return _bind_argument(ev, named[parameter.name], kind, parameter)
     if parameter.default is None or outer is None:
@@ -124,7 +124,7 @@ def _bind_omitted(
 
 
 def _bind_pack(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: Scope) -> Any:
-    """A parameter that takes all arguments that are left: a pack, an array in Python."""
+    """Return a parameter that takes all arguments that are left: a pack, an array in Python."""
     packed = Pack(_pack_items(ev, parameter, given, outer))
     if not ev.python:
         return packed
@@ -143,6 +143,7 @@ def _mark_const(ev: Evaluator, scope: Scope, parameter: tree.Parameter, kind: Ki
 
 
 def _pack_items(ev: Evaluator, parameter: tree.Parameter, given: list[Any], outer: Scope) -> Iterator[Any]:
+    """Bind the arguments of a pack, one by one."""
     for n, inner in enumerate(ev.pack_scopes(parameter.type, outer) or [outer] * len(given)):
         kind = ev.kind(parameter.type, inner) if parameter.type is not None else None
         if n < len(given):
@@ -150,7 +151,7 @@ def _pack_items(ev: Evaluator, parameter: tree.Parameter, given: list[Any], oute
 
 
 def _bind_argument(ev: Evaluator, given: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
-    """What a parameter is for an argument: the very place for a reference, else a variable of its own."""
+    """Return what a parameter is for an argument: the very place for a reference, else a variable of its own."""
     argument = given if isinstance(given, Argument) else None
     value = argument.value if argument is not None else given
     if isinstance(value, Braced):
@@ -168,7 +169,7 @@ def _bind_argument(ev: Evaluator, given: Any, kind: Kind | None, parameter: tree
 
 
 def _refer_place(ev: Evaluator, argument: Argument, value: Any, kind: Kind | None, parameter: tree.Parameter) -> Any:
-    """The place that a reference names; None where it is no reference, or names none of that type."""
+    """Return the place that a reference names; None where it is no reference, or names none of that type."""
     if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
         return None
     if not (argument.kind is None or kind.name == "auto" or _alike(argument.kind, kind)):
@@ -179,7 +180,7 @@ def _refer_place(ev: Evaluator, argument: Argument, value: Any, kind: Kind | Non
 
 
 def _refer_temporary(ev: Evaluator, value: Object, kind: Kind | None, parameter: tree.Parameter) -> Cell | None:
-    """What a reference to a temporary object is: the object seen as its base, or the unknown that its conversion
+    """Return what a reference to a temporary object is: the object seen as its base, or the unknown that its conversion
     gives. None for no such reference.
     """
     if kind is None or not kind.reference:
@@ -194,7 +195,7 @@ def _refer_temporary(ev: Evaluator, value: Object, kind: Kind | None, parameter:
 
 
 def _bind_value(ev: Evaluator, value: Any, kind: Kind | None, parameter: tree.Parameter) -> Cell:
-    """A variable of a parameter's own, with a value converted to its type."""
+    """Return a variable of a parameter's own, with a value converted to its type."""
     refers = kind is not None and bool(kind.reference)
     if kind is not None and kind.name not in ("auto", ""):
         value = ev.converted(value, kind, parameter.span, parameter.name)
@@ -208,7 +209,7 @@ def _bind_value(ev: Evaluator, value: Any, kind: Kind | None, parameter: tree.Pa
 
 
 def upcast(ev: Evaluator, value: Object, record: Record) -> Any:
-    """A derived object as one of its base: the same members, the base's functions."""
+    """Return a derived object as one of its base: the same members, the base's functions."""
     if not value.record.descends(record):
         return value
     if value.record.hidden:
@@ -218,7 +219,7 @@ def upcast(ev: Evaluator, value: Object, record: Record) -> Any:
 
 
 def _parameter(ev: Evaluator, kind: Kind | None, parameter: tree.Parameter) -> Any:
-    """A parameter nothing is given for."""
+    """Return a parameter nothing is given for."""
     if kind is not None and kind.record is not None and kind.record.fields is not None and kind.record.bits == 64:
         made = ev.instance(kind.record, parameter.name)
         made.store.value = free(parameter.name, made.store.value.type)
@@ -231,7 +232,7 @@ def _parameter(ev: Evaluator, kind: Kind | None, parameter: tree.Parameter) -> A
 
 
 def _alike(one: Kind, two: Kind) -> bool:
-    """Whether a reference to one type may bind an object of another without a conversion."""
+    """Return whether a reference to one type may bind an object of another without a conversion."""
     if one.record is not None and two.record is not None:
         return one.record.descends(two.record)
     return same_type(replace(one, const=False, reference=""), replace(two, const=False, reference="")) is not False

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import LONG, PYTHON
 from lanescope.reader.code import tree, word
+from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.calls import MISSING, known
-from lanescope.reader.code.library_calls import kind_called, unknown_call
+from lanescope.reader.code.library_calls import find_constructed_kind, name_unknown_call
 from lanescope.reader.code.overloads import accepts_count
 from lanescope.reader.code.values import (
     Array,
     Cell,
     Closure,
+    Kind,
     Object,
     Pointer,
-    Scope,
     Term,
     number,
 )
@@ -26,59 +27,54 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def call_python(
-    ev: Evaluator,
-    one: tree.Call,
-    target: Any,
-    *,
-    name: str,
-    templates: tuple[Any, ...],
-    named: dict[str, Any],
-    scope: Scope,
-) -> Any:
+def call_python(ev: Evaluator, call: Invocation) -> Any:
+    """Return what a call of Python gives."""
+    one, target = call.one, call.target
     if isinstance(target, Closure):
         given: list[Any] = []
         for argument in one.arguments[:64]:
-            unpacked = _unpacked(ev, argument, scope)
-            given += unpacked if unpacked is not None else [ev.value(argument, scope)]
-        return ev.call(target, given, named, one.span, one)
-    given = ev.evaluate_arguments(one, scope)
-    kind = kind_called(ev, target, one, scope)
+            unpacked = _unpacked(ev, argument, call.scope)
+            given += unpacked if unpacked is not None else [ev.value(argument, call.scope)]
+        return ev.call(target, given, call.named, one.span, one)
+    call = replace(call, given=ev.evaluate_arguments(one, call.scope))
+    kind = find_constructed_kind(ev, call)
     if kind is not None:
-        if kind.record is not None:
-            made = ev.instance(kind.record, name)
-            _python_made(ev, made, given, named, one)
-            return made
-        return ev.construct(kind, given, one, scope)
+        return _construct_python(ev, call, kind)
     if target is None or isinstance(target, Term):
-        made = known(ev, name, templates, given, one.span)
+        made = known(ev, call.name, call.templates, call.given, one.span)
         if made is not MISSING:
             return made
-    if isinstance(target, Term) and target.arguments and isinstance(target.arguments[0], Int | Pointer):
-        made = known(ev, name, templates, [target.arguments[0], *given], one.span)
-        if made is not MISSING and name in ("bit_length", "to", "cast"):
+    if isinstance(call.owner, Int | Pointer):
+        made = known(ev, call.name, call.templates, [call.owner, *call.given], one.span)
+        if made is not MISSING and call.name in ("bit_length", "to", "cast"):
             return made
-    return unknown_call(ev, one, name, templates=templates, given=given, named=named, target=target)
+    return name_unknown_call(ev, call)
 
 
 def python_overload(ev: Evaluator, closure: Closure, count: int) -> tree.Function:
+    """Return the function of a name that takes so many arguments, else the first."""
     return next((f for f in closure.functions if accepts_count(f, count)), closure.functions[0])
 
 
-def _python_made(ev: Evaluator, made: Object, given: list[Any], named: dict[str, Any], one: tree.Call) -> None:
-    """An instance of a Python class: __init__, or a dataclass's fields."""
-    record = made.record
+def _construct_python(ev: Evaluator, call: Invocation, kind: Kind) -> Any:
+    """Return a value of a type, or an instance of a class: by __init__, or with a dataclass's fields."""
+    record, given = kind.record, call.given
+    if record is None:
+        return ev.construct(kind, given, call.one, call.scope)
+    made = ev.instance(record, call.name)
     if "__init__" in record.methods:
-        ev.call(replace(record.methods["__init__"], this=made), given, named, one.span)
-        return
+        ev.call(replace(record.methods["__init__"], this=made), given, call.named, call.one.span)
+        return made
     for place, member in enumerate(record.members):
         if place < len(given):
             made.members[member] = Cell(given[place], None, member)
-        elif member in named:
-            made.members[member] = Cell(named[member], None, member)
+        elif member in call.named:
+            made.members[member] = Cell(call.named[member], None, member)
+    return made
 
 
 def evaluate_arguments(ev: Evaluator, one: tree.Call, scope: Any) -> list[Any]:
+    """Evaluate the arguments of a call of Python, and look for descriptors in them."""
     out: list[Any] = []
     for argument in one.arguments[:64]:
         if (unpacked := _unpacked(ev, argument, scope)) is not None:
@@ -92,7 +88,7 @@ def evaluate_arguments(ev: Evaluator, one: tree.Call, scope: Any) -> list[Any]:
 
 
 def _unpacked(ev: Evaluator, argument: tree.Expression, scope: Any) -> list[Any] | None:
-    """The items of `*name` among Python's arguments."""
+    """Return the items of `*name` among Python's arguments."""
     if not (ev.python and isinstance(argument, tree.Unary) and argument.op == "*"):
         return None
     value = ev.value(argument.value, scope)
@@ -100,7 +96,7 @@ def _unpacked(ev: Evaluator, argument: tree.Expression, scope: Any) -> list[Any]
 
 
 def item(ev: Evaluator, value: Any, place: int, span: Span) -> Any:
-    """An item of a tuple that is taken apart."""
+    """Return an item of a tuple that is taken apart."""
     if isinstance(value, Array) and place < len(value.cells):
         return value.cells[place].value
     if isinstance(value, Object) and not ev.python:
@@ -113,22 +109,22 @@ def item(ev: Evaluator, value: Any, place: int, span: Span) -> Any:
 
 
 def items_of(ev: Evaluator, value: Any, most: int, name: str) -> tuple[list[Any], bool]:
-    """What a loop goes through, cut to so many, and whether that is all."""
+    """Return what a loop goes through, cut to so many, and whether that is all."""
     if isinstance(value, Array):
         return [cell.value for cell in value.cells[:most]], len(value.cells) <= most
     if isinstance(value, dict):
         keys = [key if isinstance(key, str) else Int(key, PYTHON) for key in list(value)[:most]]
         return keys, len(value) <= most
     if isinstance(value, Term) and value.head == "range":
-        return _range_items(ev, value, most, name)
+        return _list_range(ev, value, most, name)
     if isinstance(value, Term) and value.head == "enumerate" and value.arguments:
         inner, whole = ev.items_of(value.arguments[0], most, name)
         return [ev.array((Int(n, PYTHON), v)) for n, v in enumerate(inner)], whole
     return [Term(name or str(value))], False
 
 
-def _range_items(ev: Evaluator, value: Term, most: int, name: str) -> tuple[list[Any], bool]:
-    """The numbers of range(…), cut to so many, and whether these are all: the first three of an open one."""
+def _list_range(ev: Evaluator, value: Term, most: int, name: str) -> tuple[list[Any], bool]:
+    """Return the numbers of range(…), cut to so many, and whether these are all: the first three of an open one."""
     read = [number(v) for v in value.arguments]
     bounds = [b for b in read if b is not None]
     if len(bounds) < len(read) or not bounds:

@@ -37,7 +37,7 @@ _PURE = frozenset(  # functions of std that write no argument
 
 
 def may_throw(ev: Evaluator, name: str) -> None:
-    """A function that is not evaluated may leave by an exception."""
+    """Keep the path on which a function that is not evaluated leaves by an exception."""
     if ev.tries and not _SILENT.match(name):
         ev.escape("?", Left("throw", None), {})
 
@@ -126,6 +126,7 @@ def forget_call(ev: Evaluator, arguments: list[Argument], closure: Closure) -> N
 
 
 def forget_escaped(ev: Evaluator, place: Any) -> None:
+    """Forget a place whose address an unknown function may keep, now and after later calls of such."""
     ev.forget(place)
     inner = place.value if isinstance(place, Cell) else None
     key = id(inner if isinstance(inner, Object | Array) else place.of if isinstance(place, Part) else place)
@@ -133,7 +134,7 @@ def forget_escaped(ev: Evaluator, place: Any) -> None:
 
 
 def _may_write(ev: Evaluator, closure: Closure, n: int) -> bool:
-    """Whether one of some functions may write what its argument no. n is, or points to, by their declarations."""
+    """Return whether one of some functions may write its argument no. n, or what that points to, as declared."""
     for function in closure.functions:
         parameter = function.parameters[n] if n < len(function.parameters) else None
         if parameter is None or parameter.type is None or parameter.pack:
@@ -150,7 +151,7 @@ def _may_write(ev: Evaluator, closure: Closure, n: int) -> bool:
 
 
 def reachable(value: Any, deep: int = 0) -> Iterator[Any]:
-    """The places that pointers and references in a value lead to, and those in them."""
+    """Return the places that pointers and references in a value lead to, and those in them."""
     if deep > 4:
         return
     if isinstance(value, Address):

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def dispatch(ev: Evaluator, closure: Closure, chosen: Candidate, count: int) -> tuple[Closure, Candidate | None]:
-    """The function that a call of a virtual one runs, by the class of the object; None where that is not known."""
+    """Return the function that a call of a virtual one runs, by the object's class; None where that is not known."""
     function, this = chosen.function, closure.this
-    owner = _dispatching_class(closure, function)
+    owner = _find_dispatching_class(closure, function)
     if owner is None:
         return closure, chosen
     whole = (this.whole or this) if isinstance(this, Object) else None
-    dynamic = _exact_class(whole)
+    dynamic = _find_exact_class(whole)
     if dynamic is owner:
         return closure, chosen
     virtual = _declared_virtual(ev, owner, function)
@@ -43,23 +43,23 @@ def dispatch(ev: Evaluator, closure: Closure, chosen: Candidate, count: int) -> 
     return made, replace(chosen, function=other)
 
 
-def _dispatching_class(closure: Closure, function: tree.Function) -> Record | None:
-    """The class of a member function in whose place a call may run another's; None where it cannot."""
+def _find_dispatching_class(closure: Closure, function: tree.Function) -> Record | None:
+    """Return the class of a member function in whose place a call may run another's; None where it cannot."""
     owner = closure.home(function).owner
     if closure.direct or closure.this is None or function.static:
         return None
     return owner if isinstance(owner, Record) and owner.polymorphic else None
 
 
-def _exact_class(whole: Object | None) -> Record | None:
-    """The class of an object while the call is made; None where it may be a derived one."""
+def _find_exact_class(whole: Object | None) -> Record | None:
+    """Return the class of an object while the call is made; None where it may be a derived one."""
     if whole is None or (whole.loose and not whole.dynamic):
         return None
     return whole.dynamic or whole.record
 
 
 def _declared_virtual(ev: Evaluator, owner: Record, function: tree.Function) -> bool | None:
-    """Whether a member function is virtual: it says so, or a base's that it overrides does."""
+    """Return whether a member function is virtual: it says so, or a base's that it overrides does."""
     if function.virtual:
         return True
     if owner.opaque:
@@ -71,6 +71,7 @@ def _declared_virtual(ev: Evaluator, owner: Record, function: tree.Function) -> 
 
 
 def _declared_virtual_like(ev: Evaluator, record: Record, function: tree.Function, owner: Record) -> bool | None:
+    """Return whether a class or a base of it declares a function virtual that another overrides; None: not known."""
     answers = [_declared_virtual_like(ev, base, function, owner) for base in record.bases]
     for one in _own_functions(record, function.name):
         same = _overrides(ev, function, owner, one, record)
@@ -79,7 +80,7 @@ def _declared_virtual_like(ev: Evaluator, record: Record, function: tree.Functio
 
 
 def _overrides(ev: Evaluator, one: tree.Function, home: Record, two: tree.Function, other: Record) -> bool | None:
-    """Whether a function of a derived class has the parameters of one of a base."""
+    """Return whether a function of a derived class has the parameters of one of a base."""
     if len(one.parameters) != len(two.parameters) or one.const != two.const or one.templates or two.templates:
         return False
     answers: list[bool | None] = []
@@ -95,7 +96,7 @@ def _overrides(ev: Evaluator, one: tree.Function, home: Record, two: tree.Functi
 def _final_override(
     ev: Evaluator, record: Record, function: tree.Function, owner: Record
 ) -> tuple[tree.Function, Record] | None:
-    """The function of a class that overrides another's, and the class that has it; None where that is not known."""
+    """Return the override of a function that an object of a class has, and its class; None where that is not known."""
     if record is owner:
         return function, owner
     for one in _own_functions(record, function.name):
@@ -112,6 +113,6 @@ def _final_override(
 
 
 def _own_functions(record: Record, name: str) -> list[tree.Function]:
-    """The functions of a name that a class itself declares."""
+    """Return the functions of a name that a class itself declares."""
     found = record.methods.get(name)
     return [f for f in found.functions if found.home(f).owner is record] if found is not None else []
