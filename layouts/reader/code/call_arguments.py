@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import CHAR, ULONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import const_of
+from lanescope.reader.code.lifetimes import has_name
 from lanescope.reader.code.overloads import Argument
 from lanescope.reader.code.values import (
     PLACES,
@@ -16,6 +17,7 @@ from lanescope.reader.code.values import (
     Cell,
     Closure,
     Kind,
+    Object,
     Part,
     Referred,
     Scope,
@@ -176,3 +178,21 @@ def is_move(one: tree.Expression) -> bool:
     if not isinstance(one, tree.Call) or len(one.arguments) != 1 or not isinstance(one.function, tree.Name):
         return False
     return one.function.last == "move"
+
+
+def argument_in(ev: Evaluator, one: tree.Expression, scope: Scope, value: Object) -> Argument:
+    """Return an object that has a name, as the argument of a copy constructor."""
+    moved = isinstance(one, tree.Call) and has_name(one)
+    const = const_of(ev, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
+    made: Argument = ev.argument_of_place(value)
+    return replace(made, place=not moved, const=const, loose=not has_name(one))
+
+
+def argument_like(ev: Evaluator, given: Any) -> Argument:
+    """Return what a constructor is given, as an argument: of an object whose value category is not known."""
+    if isinstance(given, Argument):
+        return given
+    made: Argument = ev.argument_of(given)
+    if isinstance(given, Object) and given.held:
+        return replace(made, place=True, const=None, loose=True, where=Cell(given, made.kind))
+    return made

@@ -118,7 +118,7 @@ def _find_called(ev: Evaluator, one: tree.Call, scope: Scope) -> Invocation:
 
 
 def _with_this(ev: Evaluator, closure: Closure, scope: Scope) -> Closure:
-    """Return a member function called by its name alone has the object that the calling one has."""
+    """Give a member function that is called by its name alone the object of the calling one."""
     owner = closure.home(closure.functions[0]).owner
     if closure.this is not None or not isinstance(owner, Record):
         return closure

@@ -14,6 +14,7 @@ from lanescope.reader.code import (
     conversions,
     expressions,
     finding,
+    foreign_unions,
     initializers,
     instances,
     library_calls,
@@ -135,8 +136,6 @@ class Evaluator:
     rewrite = paths.rewrite
     writes_since = paths.writes_since
     # making
-    argument_in = making.argument_in
-    argument_like = making.argument_like
     begin = making.begin
     construct_entry = making.construct_entry
     constructed = making.constructed
@@ -147,9 +146,10 @@ class Evaluator:
     # initializers
     construct = initializers.construct
     default = initializers.default
-    described = initializers.described
     initial = initializers.initial
     text_array = initializers.text_array
+    # foreign_unions
+    described = foreign_unions.described
     # conversions
     converted = conversions.converted
     decay = conversions.decay
@@ -193,6 +193,8 @@ class Evaluator:
     evaluate_call = calling.evaluate_call
     return_kind = calling.return_kind
     # call_arguments
+    argument_in = call_arguments.argument_in
+    argument_like = call_arguments.argument_like
     argument_of = call_arguments.argument_of
     argument_value = call_arguments.argument_value
     arguments = call_arguments.arguments

@@ -161,7 +161,7 @@ def _add_outside(ev: Evaluator, template: Template, record: Record, arguments: l
 
 
 def _add_function(record: Record, member: tree.Function, inner: Scope, explicit: bool) -> None:
-    """Put the definition of a member function in the place of its declaration. explicit: of any other as well."""
+    """Put a member function's definition in the place of its declaration; one of one instance alone in that of any."""
     known = record.methods.get(member.name)
     functions = known.functions if known is not None else ()
     kept = tuple(

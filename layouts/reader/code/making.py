@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import IntegerType
 from lanescope.reader.code import tree
-from lanescope.reader.code.constness import const_of
 from lanescope.reader.code.lifetimes import MADE, has_name, may_copy, own_members
 from lanescope.reader.code.overloads import Argument, Candidate
 from lanescope.reader.code.paths import ThrownError
@@ -192,24 +191,6 @@ def initialized_by(ev: Evaluator, value: Any, one: tree.Expression, scope: Scope
     if named and value.record.copies and not ev.python:
         value = ev.copy_constructed(value, ev.argument_in(one, scope, value))
     return value
-
-
-def argument_in(ev: Evaluator, one: tree.Expression, scope: Scope, value: Object) -> Argument:
-    """Return an object that has a name, as the argument of a copy constructor."""
-    moved = isinstance(one, tree.Call) and has_name(one)
-    const = const_of(ev, one.arguments[0] if moved and isinstance(one, tree.Call) else one, scope)
-    made: Argument = ev.argument_of_place(value)
-    return replace(made, place=not moved, const=const, loose=not has_name(one))
-
-
-def argument_like(ev: Evaluator, given: Any) -> Argument:
-    """Return what a constructor is given, as an argument: of an object whose value category is not known."""
-    if isinstance(given, Argument):
-        return given
-    made: Argument = ev.argument_of(given)
-    if isinstance(given, Object) and given.held:
-        return replace(made, place=True, const=None, loose=True, where=Cell(given, made.kind))
-    return made
 
 
 def run_constructor(ev: Evaluator, made: Object, record: Record, ctors: Closure, given: list[Any]) -> None:
