@@ -72,26 +72,24 @@ def construct(ev: Evaluator, kind: Kind | None, given: list[Any], at: tree.Node,
     """Evaluate T(a, b) and T x(a, b)."""
     if kind is None:
         return Term("")
-    if kind.record is not None and not kind.pointers:
-        return _construct_object(ev, kind.record, given)
+    if kind.record is None or kind.pointers:
+        return _construct_value(ev, kind, given, at)
+    only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
+    if not isinstance(only, Object) or only.record is not kind.record:
+        return ev.constructed(ev.instance(kind.record, ""), given)
+    if only.record.copies and only.held:
+        return ev.copy_constructed(only, ev.argument_like(given[0]))
+    return ev.copied(only) if only.held else only
+
+
+def _construct_value(ev: Evaluator, kind: Kind, given: list[Any], at: tree.Node) -> Any:
+    """Return a value of a type that is no class of the text."""
     if kind.whole is not None or kind.pointers:
         return ev.converted(given[0], kind, at.span) if given else Int(0, kind.whole or ULONG)
     constant = _integral(ev, kind)
     if constant is not None:
         return constant
     return Array([Cell(value) for value in given], None, "", kind)
-
-
-def _construct_object(ev: Evaluator, record: Record, given: list[Any]) -> Object:
-    """Return an object of a class that is given some values: a copy of one that it is given alone."""
-    only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
-    if not isinstance(only, Object) or only.record is not record:
-        made: Object = ev.constructed(ev.instance(record, ""), given)
-    elif record.copies and only.held:
-        made = ev.copy_constructed(only, ev.argument_like(given[0]))
-    else:
-        made = ev.copied(only) if only.held else only
-    return made
 
 
 def _integral(ev: Evaluator, kind: Kind) -> Int | None:

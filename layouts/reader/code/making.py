@@ -66,21 +66,7 @@ def constructed(ev: Evaluator, made: Object, given: list[Any], record: Record | 
     fresh = _find_nameless_object(given)
     if fresh is not None and fresh.record is record is made.record:
         made.store, made.members, fresh.held = fresh.store, fresh.members, True  # the very object
-    else:
-        _construct_from(ev, made, record, given)
-    return made
-
-
-def _find_nameless_object(given: list[Any]) -> Object | None:
-    """Return the object without a name that alone is given; None where something else is."""
-    only = given[0] if len(given) == 1 else None
-    if isinstance(only, Argument):
-        only = only.value if only.where is None and not only.place else None
-    return only if isinstance(only, Object) and not only.held else None
-
-
-def _construct_from(ev: Evaluator, made: Object, record: Record, given: list[Any]) -> None:
-    """Run a constructor with values, or store them in members where the class has none."""
+        return made
     ctors = record.methods.get(record.name)
     only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
@@ -93,6 +79,15 @@ def _construct_from(ev: Evaluator, made: Object, record: Record, given: list[Any
         _construct_bits(ev, made, record, given)
     else:
         fill_aggregate(ev, made, record, given)
+    return made
+
+
+def _find_nameless_object(given: list[Any]) -> Object | None:
+    """Return the object without a name that alone is given; None where something else is."""
+    only = given[0] if len(given) == 1 else None
+    if isinstance(only, Argument):
+        only = only.value if only.where is None and not only.place else None
+    return only if isinstance(only, Object) and not only.held else None
 
 
 def _construct_bits(ev: Evaluator, made: Object, record: Record, given: list[Any]) -> None:
