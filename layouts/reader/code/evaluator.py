@@ -8,17 +8,28 @@ from typing import Any
 from lanescope.reader.code import (
     assembling,
     assigning,
+    call_arguments,
     calling,
+    candidates,
+    conversions,
     expressions,
     finding,
+    foreign_unions,
+    initializers,
+    instances,
+    library_calls,
     lifetimes,
     loops,
     machine,
     making,
     naming,
+    operator_calls,
     operators,
+    parameters,
     paths,
     places,
+    python_calls,
+    side_effects,
 )
 from lanescope.reader.code.expressions import Frame
 from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
@@ -125,29 +136,29 @@ class Evaluator:
     rewrite = paths.rewrite
     writes_since = paths.writes_since
     # making
-    argument_in = making.argument_in
-    argument_like = making.argument_like
     begin = making.begin
-    construct = making.construct
     construct_entry = making.construct_entry
     constructed = making.constructed
-    converted = making.converted
     copy_object = making.copy_object
-    decay = making.decay
-    default = making.default
-    described = making.described
     forgotten = making.forgotten
-    initial = making.initial
     instance = making.instance
-    part_object = making.part_object
-    pointed = making.pointed
     run_constructor = making.run_constructor
-    shared_address = making.shared_address
-    sliced_to = making.sliced_to
-    text_array = making.text_array
-    whole_number = making.whole_number
+    # initializers
+    construct = initializers.construct
+    default = initializers.default
+    initial = initializers.initial
+    text_array = initializers.text_array
+    # foreign_unions
+    described = foreign_unions.described
+    # conversions
+    converted = conversions.converted
+    decay = conversions.decay
+    part_object = conversions.part_object
+    pointed = conversions.pointed
+    shared_address = conversions.shared_address
+    sliced_to = conversions.sliced_to
+    whole_number = conversions.whole_number
     # naming
-    applied = naming.applied
     builtin_kind = naming.builtin_kind
     define_later = naming.define_later
     expanded = naming.expanded
@@ -157,11 +168,13 @@ class Evaluator:
     later = naming.later
     named_kind = naming.named_kind
     pack_scopes = naming.pack_scopes
-    pattern_evaluator = naming.pattern_evaluator
     resolve = naming.resolve
     template_argument = naming.template_argument
-    template_argument_value = naming.template_argument_value
     template_arguments = naming.template_arguments
+    # instances
+    applied = instances.applied
+    pattern_evaluator = instances.pattern_evaluator
+    template_argument_value = instances.template_argument_value
     # operators
     binary = operators.binary
     chosen_arm = operators.chosen_arm
@@ -176,25 +189,33 @@ class Evaluator:
     truth = operators.truth
     unknown = operators.unknown
     # calling
-    argument_of = calling.argument_of
-    argument_value = calling.argument_value
-    arguments = calling.arguments
-    bound = calling.bound
     call = calling.call
-    call_array_member = calling.call_array_member
-    chosen = calling.chosen
-    declared_kind = calling.declared_kind
-    evaluate_argument = calling.evaluate_argument
-    evaluate_arguments = calling.evaluate_arguments
     evaluate_call = calling.evaluate_call
-    find_called = calling.find_called
-    forget_call = calling.forget_call
-    item = calling.item
-    items_of = calling.items_of
-    operator = calling.operator
     return_kind = calling.return_kind
-    this_scope = calling.this_scope
-    upcast = calling.upcast
+    # call_arguments
+    argument_in = call_arguments.argument_in
+    argument_like = call_arguments.argument_like
+    argument_of = call_arguments.argument_of
+    argument_value = call_arguments.argument_value
+    arguments = call_arguments.arguments
+    declared_kind = call_arguments.declared_kind
+    evaluate_argument = call_arguments.evaluate_argument
+    # candidates
+    chosen = candidates.chosen
+    # parameters
+    bound = parameters.bound
+    this_scope = parameters.this_scope
+    upcast = parameters.upcast
+    # library_calls
+    call_array_member = library_calls.call_array_member
+    # side_effects
+    forget_call = side_effects.forget_call
+    # operator_calls
+    operator = operator_calls.operator
+    # python_calls
+    evaluate_arguments = python_calls.evaluate_arguments
+    item = python_calls.item
+    items_of = python_calls.items_of
     # places
     address_of = places.address_of
     decayed = places.decayed

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.calling import reachable
 from lanescope.reader.code.constness import const_of
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import Journal, Left, Target
+from lanescope.reader.code.side_effects import reachable
 from lanescope.reader.code.values import PLACES, Array, Cell, Object, Part, Scope, Term
 from lanescope.reader.code.word import Int, free
 from lanescope.reader.code.writes import nodes_of, root_of

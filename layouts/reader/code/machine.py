@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, INT, ULONG, IntegerType, enumeration_type, of_enumerators
 from lanescope.reader.code import tree
-from lanescope.reader.code.calling import declared_before, is_move, reachable
+from lanescope.reader.code.call_arguments import is_move
+from lanescope.reader.code.candidates import declared_before
 from lanescope.reader.code.constness import const_of
 from lanescope.reader.code.lifetimes import has_name
 from lanescope.reader.code.lookup import find_in, find_name, open_namespace
 from lanescope.reader.code.overloads import Argument, Candidate
 from lanescope.reader.code.paths import Escape, Journal, Left, Target, ThrownError
 from lanescope.reader.code.records import layout_of, merged_declarations
+from lanescope.reader.code.side_effects import reachable
 from lanescope.reader.code.templates import same_type
 from lanescope.reader.code.values import (
     PLACES,

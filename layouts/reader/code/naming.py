@@ -1,4 +1,4 @@
-"""What names and types mean here: qualified names, template instances, aliases, static members, enumerations."""
+"""What names and types mean here: qualified names, static members, aliases, enumerations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanescope.cxx.integers import BOOL, ULONG, type_named
 from lanescope.reader.code import traits, tree
 from lanescope.reader.code.lookup import find_in, find_name, is_qualifier, this_of
 from lanescope.reader.code.records import layout_of
-from lanescope.reader.code.templates import choose_special, flattened, match_arguments, matcher
+from lanescope.reader.code.templates import flattened
 from lanescope.reader.code.values import (
     Cell,
     Closure,
@@ -27,27 +27,23 @@ from lanescope.reader.code.values import (
     Term,
     element_kind,
 )
-from lanescope.reader.code.word import UNKNOWN, Int, free
+from lanescope.reader.code.word import UNKNOWN, Int
 from lanescope.reader.code.writes import nodes_of
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 _INTEGRAL = re.compile(r"_(\d+)$")
-MOST_INSTANCES = 60  # templates inside one another
 Path = tree.Path
 
 
 @lru_cache(maxsize=4096)
 def _plain_kind(name: str, whole: bool) -> Kind | None:
-    """The type of a name without arguments; whole: whether it may be an integer type."""
+    """Return the type of a name without arguments; whole: whether it may be an integer type."""
     integer = type_named(name) if whole else None
     if integer is not None:
         return Kind(name, integer, integer.bits)
     return element_kind(name) or (Kind(name) if _INTEGRAL.fullmatch(name) else None)
-
-
-# names -----------------------------------------------------------------------------------------------------------
 
 
 def resolve(ev: Evaluator, path: Path, scope: Scope, at: int = 0) -> Any:
@@ -73,6 +69,7 @@ def resolve(ev: Evaluator, path: Path, scope: Scope, at: int = 0) -> Any:
 
 
 def _find(ev: Evaluator, scope: Scope, name: str, qualifier: bool, at: int) -> tuple[Any, Scope]:
+    """Find the first part of a name where it is used: what a namespace declares later does not count."""
     if ev.python:
         return find_name(scope, name)
 
@@ -93,11 +90,12 @@ def _find(ev: Evaluator, scope: Scope, name: str, qualifier: bool, at: int) -> t
 
 
 def _own(ev: Evaluator, found: Any, home: Scope, name: str) -> Any:
+    """Return what a name means, a static member evaluated."""
     return ev.forced(home, name) if isinstance(found, Later) else found
 
 
 def _instance(ev: Evaluator, found: Any, given: tuple[tree.Expression, ...] | None, scope: Scope) -> Any:
-    """A template with its arguments; a name that is no template and has some is misread."""
+    """Return a template with its arguments; a name that is no template and has some is misread."""
     if isinstance(found, Template) and isinstance(found.decl, tree.Declare):
         return ev.applied(found, ev.template_arguments(given or (), scope))
     if given is None or found is None:
@@ -116,6 +114,7 @@ def _instance(ev: Evaluator, found: Any, given: tuple[tree.Expression, ...] | No
 
 
 def template_arguments(ev: Evaluator, given: tuple[tree.Expression, ...], scope: Scope) -> list[Any]:
+    """Return template arguments, packs expanded."""
     out: list[Any] = []
     for one in given:
         if isinstance(one, tree.Unary) and one.op == "...":
@@ -126,7 +125,7 @@ def template_arguments(ev: Evaluator, given: tuple[tree.Expression, ...], scope:
 
 
 def template_argument(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
-    """A template argument: a type, a value or a template."""
+    """Return a template argument: a type, a value or a template."""
     if isinstance(one, tree.Type | tree.Name) and one.path and one.path[-1][1] is None:
         plain = not isinstance(one, tree.Type) or not (one.pointers or one.dims or one.reference)
         found = ev.resolve(one.path, scope, one.span[0]) if plain else None
@@ -138,12 +137,12 @@ def template_argument(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
 
 
 def expanded(ev: Evaluator, pattern: tree.Expression, scope: Scope) -> list[Any]:
-    """The values of `pattern...`, one for each item of the packs in it."""
+    """Return the values of `pattern...`, one for each item of the packs in it."""
     return [ev.value(pattern, inner) for inner in ev.pack_scopes(pattern, scope)]
 
 
 def pack_scopes(ev: Evaluator, pattern: Any, scope: Scope) -> list[Scope]:
-    """A scope for each item of the packs that an expression names."""
+    """Return a scope for each item of the packs that an expression names."""
     packs = {name: found for name in _names(pattern) if isinstance(found := find_name(scope, name)[0], Pack)}
     if not packs:
         return []
@@ -156,6 +155,7 @@ def pack_scopes(ev: Evaluator, pattern: Any, scope: Scope) -> list[Scope]:
 
 
 def _below(ev: Evaluator, found: Any, name: str, scope: Scope) -> Any:
+    """Return what a name means in a namespace, class, enumeration or object."""
     if isinstance(found, Namespace):
         inner, home = find_in(found.scope, name)
         return _own(ev, inner, home, name)
@@ -176,7 +176,7 @@ def _below(ev: Evaluator, found: Any, name: str, scope: Scope) -> Any:
 
 
 def _member_of_class(ev: Evaluator, record: Record, name: str, scope: Scope) -> Any:
-    """S::name: a static member, a type, a function, or a member of the object that `this` points to."""
+    """Return what S::name means: a static member, a type, a function, or a member of `*this`."""
     if name in record.methods:
         return record.methods[name]
     if name in record.scope.names:
@@ -194,15 +194,17 @@ def _member_of_class(ev: Evaluator, record: Record, name: str, scope: Scope) -> 
 
 
 def later(ev: Evaluator, member: tree.Declare, scope: Scope) -> Later:
+    """Return a static member that is evaluated when it is asked for."""
     return Later(member, scope)
 
 
 def define_later(ev: Evaluator, member: tree.Statement, scope: Scope) -> None:
+    """Define a member of a class, as of a namespace."""
     ev.define(member, scope)
 
 
 def forced(ev: Evaluator, scope: Scope, name: str) -> Any:
-    """A static member, evaluated when it is asked for."""
+    """Return a static member, evaluated when it is asked for."""
     found = scope.names.get(name)
     if isinstance(found, Later):
         scope.names[name] = Cell(Term(name), name=name)
@@ -231,27 +233,34 @@ def forced(ev: Evaluator, scope: Scope, name: str) -> Any:
 
 
 def _forget_order(ev: Evaluator, cell: Cell, member: tree.Declare, scope: Scope, first: int) -> None:
-    """A static member begins when the program does: what it writes or reads then may have changed since."""
+    """Forget what a static member writes or reads when it begins, with the program: it may have changed since."""
     written = [c for c, _ in ev.writes_since(first).values() if c.born < cell.born and c.frame <= 1 and c.name]
-    value, globals_ = cell.value, ev.globals.names.values()
-    begins = isinstance(value, Object) and value.record.begins and not member.const
-    begins = begins and any(isinstance(c, Cell) and not c.const and c.frame <= 1 for c in globals_)
-    reads = False
-    for node in nodes_of(member.value) if member.value is not None and not member.const else ():
-        known = find_name(scope, node.last)[0] if isinstance(node, tree.Name) else None
-        reads = reads or (isinstance(known, Cell) and not known.const and known.frame <= 1)
-        reads = reads or isinstance(node, tree.Call)
-    if reads or begins or written:
+    if written or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
         for one in written:
             ev.forget(one)
         ev.forget(cell)
 
 
-# types -----------------------------------------------------------------------------------------------------------
+def _begins_globally(ev: Evaluator, value: Any) -> bool:
+    """Return whether a constructor makes a value, which may read variables of namespaces."""
+    globals_ = ev.globals.names.values()
+    return isinstance(value, Object) and value.record.begins and any(_is_global_variable(c) for c in globals_)
+
+
+def _reads_variables(member: tree.Declare, scope: Scope) -> bool:
+    """Return whether a static member's initializer names a variable of a namespace, or calls a function."""
+    nodes = list(nodes_of(member.value)) if member.value is not None else []
+    named = (find_name(scope, node.last)[0] for node in nodes if isinstance(node, tree.Name))
+    return any(isinstance(node, tree.Call) for node in nodes) or any(map(_is_global_variable, named))
+
+
+def _is_global_variable(value: Any) -> bool:
+    """Return whether a name means a variable of a namespace that may be written."""
+    return isinstance(value, Cell) and not value.const and value.frame <= 1
 
 
 def kind(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
-    """A type as it is here."""
+    """Return a type as it is here."""
     dims = tuple(Int(0, ULONG) if size is None else ev.whole_number(ev.value(size, scope)) for size in given.dims)
     base = _base(ev, given, scope)
     if not given.pointers and not dims and not given.reference and given.const <= base.const:
@@ -270,6 +279,7 @@ def kind(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
 
 
 def _base(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
+    """Return the type that a name means, without pointers, sizes and references beside it."""
     if isinstance(given.body, tree.Struct):
         record = layout_of(ev, Record(given.body.name, given.body, scope))
         return Kind(given.body.name, record=record, bits=record.bits or None)
@@ -278,23 +288,25 @@ def _base(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
     found = ev.resolve(given.path, scope, given.span[0])
     if isinstance(found, Cell):
         found = found.value
-    if isinstance(found, Kind):
-        return found
     if isinstance(found, Template):
         found = ev.applied(found, [])
-        if isinstance(found, Kind):
-            return found
     if isinstance(found, Enumeration):
-        return found.kind
+        found = found.kind
+    return found if isinstance(found, Kind) else _find_foreign_type(ev, given, scope)
+
+
+def _find_foreign_type(ev: Evaluator, given: tree.Type, scope: Scope) -> Kind:
+    """Return a type that the text does not define: a built-in one, T::type of a library's template, or a name alone."""
+    name = "::".join(part for part, _ in given.path)
     if len(given.path) > 1 and given.name == "type" and not ev.python:
         outer = ev.builtin_kind(given.path[:-1], scope)
         inner = traits.member(outer, "type") if outer is not None else None
-        return inner if isinstance(inner, Kind) else Kind("::".join(n for n, _ in given.path), unbound=True)
-    return ev.builtin_kind(given.path, scope) or Kind("::".join(name for name, _ in given.path))
+        return inner if isinstance(inner, Kind) else Kind(name, unbound=True)
+    return ev.builtin_kind(given.path, scope) or Kind(name)
 
 
 def _declared_type(ev: Evaluator, inner: tree.Expression, scope: Scope) -> Kind:
-    """decltype(inner): of a name what it was declared as, else the type of the value."""
+    """Evaluate decltype(inner): of a name what it was declared as, else the type of the value."""
     if isinstance(inner, tree.Name | tree.Type):
         found = ev.resolve(inner.path, scope, inner.span[0])
         if isinstance(found, Cell) and found.kind is not None and found.kind.name not in ("auto", ""):
@@ -311,7 +323,7 @@ def _declared_type(ev: Evaluator, inner: tree.Expression, scope: Scope) -> Kind:
 
 
 def builtin_kind(ev: Evaluator, path: Path, scope: Scope) -> Kind | None:
-    """An integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
+    """Return an integer or element type, cute's C<4>, _4, half_t …, and what the standard library's traits give."""
     if not path:
         return None
     name, given = path[-1]
@@ -329,13 +341,14 @@ def builtin_kind(ev: Evaluator, path: Path, scope: Scope) -> Kind | None:
 
 
 def named_kind(ev: Evaluator, name: str, scope: Scope) -> Kind | None:
+    """Return the type that a name means; None where it means none."""
     found = ev.resolve(((name, None),), scope)
     made = ev.applied(found, []) if isinstance(found, Template) else found
     return made if isinstance(made, Kind) else None
 
 
 def kind_of(ev: Evaluator, value: Any) -> Kind | None:
-    """The type of a value, as far as templates need it."""
+    """Return the type of a value, as far as templates need it."""
     if isinstance(value, Int):
         return Kind(value.type.name, value.type, value.type.bits) if value.type != UNKNOWN else None
     if isinstance(value, Object):
@@ -359,208 +372,13 @@ def kind_of(ev: Evaluator, value: Any) -> Kind | None:
     return value if isinstance(value, Kind) else None
 
 
-# templates -------------------------------------------------------------------------------------------------------
-
-
-def applied(ev: Evaluator, template: Template, given: list[Any]) -> Any:
-    """A struct, alias or variable with its template arguments."""
-    ev.spend()
-    decl = template.decl
-    inner = Scope(template.scope)
-    arguments = _bind(ev, template.parameters, given, inner)
-    special: Any = None
-    if template.specials:
-        chosen = choose_special(template.specials, flattened(arguments), ev.pattern_evaluator(template.scope))
-        if chosen is None:
-            unknown = Kind(decl.name, arguments=tuple(arguments))
-            return Term(f"{unknown}") if isinstance(decl, tree.Declare) else unknown
-        special, bound = chosen
-        if special is not None:
-            decl, inner = special, Scope(template.scope)
-            _enter_bound(ev, special.templates, bound, inner)
-    if isinstance(decl, tree.Struct) and not decl.complete:
-        return Kind(decl.name, arguments=tuple(arguments))
-    if isinstance(decl, tree.Alias):
-        return _aliased(ev, decl, inner)
-    key = (id(template), tuple(key_of(one) for one in flattened(arguments)))
-    if isinstance(decl, tree.Declare):
-        return _variable_instance(ev, decl, inner, key)
-    made = ev.records.get(key)
-    if made is None:
-        if len(ev.instances) > MOST_INSTANCES:
-            return Kind(decl.name, arguments=tuple(arguments))
-        made = ev.records[key] = Record(decl.name, decl, inner)
-        made.python, made.template, made.arguments = ev.python, template, tuple(arguments)
-        ev.instances.append(key)
-        try:
-            layout_of(ev, made)
-        finally:
-            ev.instances.pop()
-        _add_outside(ev, template, made, arguments)
-    return Kind(decl.name, record=made, bits=made.bits or None, arguments=tuple(arguments))
-
-
-def _aliased(ev: Evaluator, decl: tree.Alias, inner: Scope) -> Any:
-    if id(decl) in ev.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
-        return Kind(decl.name)
-    ev.opening.add(id(decl))
-    try:
-        found = ev.resolve(decl.type.path, inner, decl.type.span[0])
-        shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
-        if isinstance(found, Template) and not shaped:
-            return ev.applied(found, [])
-        if isinstance(found, Enumeration) and not decl.type.pointers and not decl.type.dims:
-            return found
-        return ev.kind(decl.type, inner)
-    finally:
-        ev.opening.discard(id(decl))
-
-
-def _variable_instance(ev: Evaluator, decl: tree.Declare, inner: Scope, key: Any) -> Cell:
-    """An instance of a variable template."""
-    made: Cell | None = ev.records.get(key)
-    if made is None:
-        made = ev.records[key] = Cell(Term(decl.name), None, decl.name, decl.span, const=decl.const)
-        if not decl.const:
-            ev.statics.append((ev.records, key, None))
-        if len(ev.instances) > MOST_INSTANCES:
-            return made
-        ev.instances.append(key)
-        try:
-            inner.names[decl.name] = Later(replace(decl, templates=()), inner)
-            ev.records[key] = ev.forced(inner, decl.name)
-            made.value, made.kind = ev.records[key].value, ev.records[key].kind
-            if not made.const and ev.globals_lost:
-                ev.forget(made, integers=True)
-        finally:
-            ev.instances.pop()
-    return made
-
-
-def _bind(ev: Evaluator, parameters: tuple[tree.Parameter, ...], given: list[Any], inner: Scope) -> list[Any]:
-    """Bind a template's parameters in a scope; return all arguments, defaults among them."""
-    out: list[Any] = []
-    flat = flattened(given)
-    for n, parameter in enumerate(parameters):
-        if parameter.pack:
-            bound: Any = Pack(ev.template_argument_value(parameter, one, inner) for one in flat[n:])
-        else:
-            bound = ev.template_argument_value(parameter, flat[n] if n < len(flat) else None, inner)
-        if parameter.name:
-            inner.names[parameter.name] = bound
-        out.append(Pack(map(_content, bound)) if isinstance(bound, Pack) else _content(bound))
-    return out
-
-
-def _enter_bound(ev: Evaluator, parameters: tuple[tree.Parameter, ...], bound: dict[str, Any], scope: Scope) -> None:
-    """Bind a template's parameters to what matching found."""
-    for parameter in parameters:
-        value = bound.get(parameter.name)
-        if isinstance(value, Pack):
-            scope.names[parameter.name] = Pack(ev.template_argument_value(parameter, one, scope) for one in value)
-        elif parameter.pack and value is None:
-            scope.names[parameter.name] = Pack()
-        elif parameter.name:
-            scope.names[parameter.name] = ev.template_argument_value(parameter, value, scope)
-
-
-def pattern_evaluator(ev: Evaluator, scope: Scope) -> Any:
-    """What evaluates a part of a pattern, with the parameters bound so far."""
-
-    def evaluate(pattern: tree.Expression, bound: dict[str, Any]) -> Any:
-        inner = Scope(scope)
-        inner.names.update({k: v if isinstance(v, Kind | Template | Pack) else Cell(v) for k, v in bound.items()})
-        return ev.template_argument(pattern, inner)
-
-    return evaluate
-
-
-def _add_outside(ev: Evaluator, template: Template, record: Record, arguments: list[Any]) -> None:
-    """Give an instance the members that are defined outside its class."""
-    for member in template.outside:
-        owner = member.owner[-1][1]
-        inner = Scope(record.scope)
-        heads = member.owner_templates if isinstance(member, tree.Function) else member.templates
-        if owner is not None:
-            match = matcher(heads)
-            if not match_arguments(match, owner, arguments, ev.pattern_evaluator(template.scope)):
-                continue
-            _enter_bound(ev, heads, match.bound, inner)
-        explicit = owner is not None and not heads
-        if isinstance(member, tree.Declare):
-            if explicit or not isinstance(record.scope.names.get(member.name), Cell):
-                record.scope.names[member.name] = Later(replace(member, templates=()), inner)
-            continue
-        known = record.methods.get(member.name)
-        own = Closure((member,), inner)
-        kept = known.functions if known is not None else ()
-        if explicit:  # of one instance alone
-            kept = tuple(f for f in kept if len(f.parameters) != len(member.parameters))
-        else:
-            kept = tuple(f for f in kept if f.body is not None or len(f.parameters) != len(member.parameters))
-        static = known is not None and any(f.static for f in known.functions)
-        if static and not member.static:
-            own = Closure((replace(member, static=True),), inner)
-        defaults = [f for f in (known.functions if known else ()) if f.body is None]
-        if defaults and any(p.default is not None for p in defaults[0].parameters):
-            own = Closure((_with_defaults(own.functions[0], defaults[0]),), inner)
-        rest = Closure(kept, known.scope if known else inner, homes=tuple(known.home(f) for f in kept) if known else ())
-        record.methods[member.name] = own.joined(rest) if kept else own
-        record.scope.names[member.name] = record.methods[member.name]
-
-
-def template_argument_value(ev: Evaluator, parameter: tree.Parameter, given: Any, scope: Scope) -> Any:
-    """What a template's parameter is bound to: a type, a template, or a cell with a value."""
-    if given is None and parameter.default is not None and not parameter.pack:
-        given = ev.template_argument(parameter.default, scope)
-    if isinstance(given, Cell):
-        given = given.value
-    if isinstance(given, Template | Pack):
-        return given
-    if parameter.is_type or isinstance(given, Kind):
-        if isinstance(given, Term):
-            return given.kind or Kind(given.text)
-        return given if given is not None else Kind(parameter.name, unbound=True)
-    kind = ev.kind(parameter.type, scope) if parameter.type else None
-    if given is None:
-        whole = kind.whole if kind and kind.whole else UNKNOWN
-        given = free(parameter.name, whole)
-    elif kind is not None and kind.whole is not None and not kind.pointers:
-        given = ev.converted(given, kind, parameter.span)
-    return Cell(given, kind, parameter.name, parameter.span, const=True)
-
-
-# given by the classes below
-
-
 def _collapsed(inner: str, outer: str) -> str:
-    """A reference to a reference: [dcl.ref]."""
+    """Return a reference to a reference: [dcl.ref]."""
     return "&" if "&" in (inner, outer) else outer or inner
 
 
-def _content(bound: Any) -> Any:
-    return bound.value if isinstance(bound, Cell) else bound
-
-
-def key_of(one: Any) -> Any:
-    """Return what tells template arguments apart."""
-    if isinstance(one, Kind):
-        base = id(one.record) if one.record is not None else one.whole or (one.name, tuple(map(key_of, one.arguments)))
-        return (base, one.pointers, one.reference, one.const, tuple(str(dim) for dim in one.dims))
-    if isinstance(one, Template):
-        return id(one)
-    return str(one)
-
-
-def _with_defaults(function: tree.Function, declared: tree.Function) -> tree.Function:
-    """A definition with the default arguments of its declaration."""
-    pairs = zip(function.parameters, declared.parameters, strict=False)
-    parameters = [replace(mine, default=mine.default or other.default) for mine, other in pairs]
-    return replace(function, parameters=tuple(parameters))
-
-
 def _begins(value: Any) -> int:
-    """Where a variable or the first of some functions is declared; 0 for what may be used before."""
+    """Return where a variable or the first of some functions is declared; 0 for what may be used before."""
     if isinstance(value, Cell):
         return value.span[0]
     if isinstance(value, Later):
@@ -571,7 +389,7 @@ def _begins(value: Any) -> int:
 
 
 def _names(pattern: Any) -> set[str]:
-    """Every name in an expression."""
+    """Return every name in an expression."""
     if isinstance(pattern, tree.Name | tree.Type):
         out = {name for name, _ in pattern.path}
         for _, given in pattern.path:
@@ -586,6 +404,7 @@ def _names(pattern: Any) -> set[str]:
 
 @lru_cache(maxsize=64)
 def _slots(kind: Any) -> tuple[str, ...]:
+    """Return the attributes of a node of the tree, its place left out."""
     return tuple(slot for slot in getattr(kind, "__slots__", ()) if slot != "span")
 
 

@@ -1,0 +1,373 @@
+"""What a variable of a type holds: without an initializer, or with a list in braces. ISO C++20: [dcl.init]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import INT, ULONG
+from lanescope.reader.code import tree
+from lanescope.reader.code.making import (
+    MOST_ITEMS,
+    constructed_by,
+    default_members,
+    fill_aggregate,
+    initialized,
+    initialized_by,
+    own_items,
+    start_member,
+    zero_member,
+    zero_value,
+)
+from lanescope.reader.code.values import (
+    Array,
+    Cell,
+    Closure,
+    Kind,
+    Object,
+    Part,
+    Pointer,
+    Record,
+    Scope,
+    Term,
+    number,
+)
+from lanescope.reader.code.word import Int, Span, symbol
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+MOST_CELLS = 64  # items of an array without an initializer whose values are followed
+_INTEGRAL = re.compile(r"_(\d+)$")
+
+
+def default(ev: Evaluator, kind: Kind | None, name: str, symbolic: bool = False) -> Any:
+    """Return what a variable holds that nothing was put into."""
+    if kind is None:
+        return Term(name)
+    if kind.dims:
+        return _array(ev, kind, name)
+    if kind.record is not None and not kind.pointers:
+        return initialized(ev, kind.record, name) if not symbolic else ev.instance(kind.record, name)
+    if kind.whole is not None and not kind.pointers and not symbolic:
+        return Term(name, kind, head="uninitialised")
+    return ev.symbolic(kind, name)
+
+
+def _array(ev: Evaluator, kind: Kind, name: str) -> Any:
+    """Return an array without an initializer, or a pointer where its items are not followed."""
+    element = replace(kind, dims=kind.dims[1:], reference="")
+    size = kind.dims[0].known
+    followed = kind.record is not None or (kind.whole is not None and not kind.pointers)
+    if size is not None and 0 < size <= MOST_CELLS and followed:
+        cells = [Cell(ev.default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
+        return own_items(Array(cells, element, name))
+    bare = replace(kind, dims=(), reference="")
+    return Pointer(symbol(name), bare, kind.dims[1:])
+
+
+def construct(ev: Evaluator, kind: Kind | None, given: list[Any], at: tree.Node, scope: Scope) -> Any:
+    """Evaluate T(a, b) and T x(a, b)."""
+    if kind is None:
+        return Term("")
+    if kind.record is None or kind.pointers:
+        return _construct_value(ev, kind, given, at)
+    only = getattr(given[0], "value", given[0]) if len(given) == 1 else None
+    if not isinstance(only, Object) or only.record is not kind.record:
+        return ev.constructed(ev.instance(kind.record, ""), given)
+    if only.record.copies and only.held:
+        return ev.copy_constructed(only, ev.argument_like(given[0]))
+    return ev.copied(only) if only.held else only
+
+
+def _construct_value(ev: Evaluator, kind: Kind, given: list[Any], at: tree.Node) -> Any:
+    """Return a value of a type that is no class of the text."""
+    if kind.whole is not None or kind.pointers:
+        return ev.converted(given[0], kind, at.span) if given else Int(0, kind.whole or ULONG)
+    constant = _integral(ev, kind)
+    if constant is not None:
+        return constant
+    return Array([Cell(value) for value in given], None, "", kind)
+
+
+def _integral(ev: Evaluator, kind: Kind) -> Int | None:
+    """Return cute's static integers: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}."""
+    found = _INTEGRAL.fullmatch(kind.name)
+    if found:
+        return Int(int(found[1]), INT)
+    if kind.name in ("Int", "C", "constant", "integral_constant", "Number") and kind.arguments:
+        return number(kind.arguments[-1])
+    return None
+
+
+def initial(ev: Evaluator, one: tree.Expression, kind: Kind | None, scope: Scope, name: str) -> Any:
+    """Return the value of an initialiser, {…} among them."""
+    if not isinstance(one, tree.Items):
+        return ev.value(one, scope)
+    if one.type is not None:  # auto x = T{…}
+        kind = ev.kind(one.type, scope)
+    if kind is not None and kind.record is not None and not kind.dims and not kind.pointers and not ev.python:
+        return _braced_object(ev, one, kind.record, scope, name)
+    if kind is not None and kind.dims:
+        return _braced_array(ev, one, kind, scope, name)
+    items = [(key, ev.value(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
+    if kind is None:
+        return Array([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
+    return _evaluate_braced_value(ev, kind, items, name)
+
+
+def _evaluate_braced_value(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Any:
+    """Return a value of a type that is no array and, in C++, no class of the text, from a list of values."""
+    if kind.record is not None:
+        return ev.constructed(ev.instance(kind.record, name), [value for _, value, _ in items])
+    if kind.whole is not None or kind.pointers:
+        return ev.converted(items[0][1], kind, items[0][2]) if items else Int(0, kind.whole or ULONG)
+    constant = _integral(ev, kind)
+    if constant is not None and not items:
+        return constant
+    return _library_array(ev, kind, items, name)
+
+
+def _library_array(ev: Evaluator, kind: Kind, items: list[tuple[str, Any, Span]], name: str) -> Array:
+    """Evaluate std::array<T, n>{…} with zeros behind its items; a vector, or what is not known."""
+    element = kind.arguments[0] if _element(kind) else None
+    size = number(kind.arguments[1]) if element is not None and len(kind.arguments) > 1 else None
+    cells = [
+        Cell(ev.converted(v, k, s) if k else v, k) for k, (_, v, s) in _pair_items_with_kinds(kind, element, items)
+    ]
+    if len(items) == 1 and isinstance(items[0][1], Array) and size is not None:
+        cells = [Cell(ev.copied(c.value), element) for c in items[0][1].cells]
+    if element is not None:
+        _nest_arrays(ev, cells, element)
+        if size is not None and size.known is not None and kind.name.endswith("array"):
+            while len(cells) < min(size.known, MOST_ITEMS):
+                cells.append(Cell(zero_value(ev, element), element))
+    return own_items(Array(cells, element, name, kind))
+
+
+def _nest_arrays(ev: Evaluator, cells: list[Cell], element: Kind) -> None:
+    """Make arrays of the lists that are items of std::array<std::array<T, m>, n>."""
+    if not element.name.endswith("array") or not element.arguments or element.pointers or element.dims:
+        return
+    for cell in cells:
+        if isinstance(cell.value, Array) and cell.value.typed is None:
+            inner = [("", one.value, (0, 0)) for one in cell.value.cells]
+            cell.value = _library_array(ev, element, inner, "")
+
+
+def _pair_items_with_kinds(kind: Kind, element: Kind | None, items: list[Any]) -> Iterator[tuple[Kind | None, Any]]:
+    """Return the items of a list in braces, each with its type: a pair's or tuple's own, else that of all elements."""
+    each: list[Kind | None] = [element] * len(items)
+    if kind.name.rpartition("::")[2] in ("pair", "tuple") and len(kind.arguments) == len(items):
+        each = [one if isinstance(one, Kind) else None for one in kind.arguments]
+    return zip(each, items, strict=True)
+
+
+def _braced_array(ev: Evaluator, one: tree.Items, kind: Kind, scope: Scope, name: str) -> Any:
+    """Evaluate T name[n] = {…}, with zeros behind its items."""
+    element = replace(kind, dims=kind.dims[1:], reference="", const=False)
+    values = [value for _, value in one.items]
+    if len(values) == 1 and isinstance(values[0], tree.Text) and element.whole is not None:
+        return ev.text_array(values[0].value, kind, name)
+    if not _is_followed(one, element):
+        return Term(name or "{…}")
+    cells = _evaluate_cells(ev, values, element, scope, name)
+    if cells is None:
+        ev.forget_all(scope)
+        return Term(name or "{…}")
+    while len(cells) < min(kind.dims[0].known or 0, MOST_ITEMS):
+        cells.append(Cell(zero_value(ev, element), element, f"{name}[{len(cells)}]"))
+    return own_items(Array(cells, element, name))
+
+
+def _is_followed(one: tree.Items, element: Kind) -> bool:
+    """Return whether a list in braces has an item for each of an array's first items, and not too many."""
+    if any(key for key, _ in one.items) or len(one.items) > MOST_ITEMS:
+        return False
+    return not element.dims or all(isinstance(value, tree.Items) for _, value in one.items)  # else braces are left out
+
+
+def _holds_objects(element: Kind) -> bool:
+    """Return whether the items of an array are objects."""
+    return element.record is not None and not element.pointers
+
+
+def _evaluate_items(ev: Evaluator, value: tree.Expression, element: Kind, scope: Scope, name: str) -> list[Any] | None:
+    """Return the items that an expression in braces is: those of a pack, or one; None for one that is not followed."""
+    if isinstance(value, tree.Unary) and value.op == "...":
+        return [ev.converted(v, element, value.span) for v in ev.expanded(value.value, scope)]
+    if not _holds_objects(element) or isinstance(value, tree.Items):
+        return [ev.converted(ev.initial(value, element, scope, name), element, value.span)]
+    whole = ev.value(value, scope)
+    if not isinstance(whole, Object) or whole.record is not element.record:
+        return None
+    return [ev.copied(initialized_by(ev, whole, value, scope))]
+
+
+def _evaluate_cells(
+    ev: Evaluator, values: list[tree.Expression], element: Kind, scope: Scope, name: str
+) -> list[Cell] | None:
+    """Return the items of an array; None where they begin objects in a way that is not followed."""
+    cells: list[Cell] = []
+    for n, value in enumerate(values):
+        made = _evaluate_items(ev, value, element, scope, f"{name}[{n}]")
+        if made is None:
+            return None
+        cells += [Cell(v, element, f"{name}[{len(cells) + k}]") for k, v in enumerate(made)]
+    lacking = _holds_objects(element) and any(not isinstance(c.value, Object) for c in cells)
+    return None if lacking else cells
+
+
+def text_array(ev: Evaluator, text: str, kind: Kind, name: str) -> Any:
+    """Evaluate char name[] = "text"; it is an array of its letters."""
+    element = replace(kind, dims=(), reference="", const=False)
+    if "\\" in text or len(kind.dims) != 1 or element.whole is None or element.whole.bits != 8:
+        return Term(name or "{…}")
+    codes = [ord(letter) for letter in text] + [0]
+    size = kind.dims[0].known or len(codes)
+    codes += [0] * (min(size, MOST_ITEMS) - len(codes))
+    kinds = element.whole
+    return Array([Cell(Int(kinds.wrap(c), kinds), element, f"{name}[{n}]") for n, c in enumerate(codes)], element, name)
+
+
+def _braced_object(ev: Evaluator, one: tree.Items, record: Record, scope: Scope, name: str) -> Any:
+    """Evaluate T{…}: by its constructor where it has one, else members by their names or in order."""
+    made = ev.instance(record, name)
+    ctors = record.methods.get(record.name)
+    if ctors is not None and any(not f.defaulted for f in ctors.functions):
+        return _construct_braced(ev, made, one, ctors, scope)
+    only = _find_only_item(one, record)
+    if only is not None:
+        return _begin_first(ev, made, only, scope)
+    if (record.bases or record.opaque) and one.items:
+        ev.forget_all(scope)
+        return ev.forgotten(made)
+    items = _match_items_with_members(one, record)
+    if items is None:
+        return ev.forgotten(made)
+    own = ev.this_scope(record.scope, made, record)
+    for member, declared in record.members.items():
+        if member not in items:
+            if not (_is_union(record) and items):
+                zero_member(ev, made, member, declared, own)
+        elif not _begin_member(ev, made, member, declared, items[member], scope):
+            return ev.forgotten(made)
+    return made
+
+
+def _construct_braced(ev: Evaluator, made: Object, one: tree.Items, ctors: Closure, scope: Scope) -> Object:
+    """Evaluate T{a, b} of a class with constructors."""
+    listed = [f for f in ctors.functions if _takes_list(f)]
+    if listed and one.items:
+        return _listed(ev, made, one, listed[0], ctors, scope)
+    call = tree.Call(tree.Other(""), tuple(value for _, value in one.items), span=one.span)
+    constructed: Object = ev.constructed(made, ev.arguments(call, scope))
+    return constructed
+
+
+def _find_only_item(one: tree.Items, record: Record) -> tree.Expression | None:
+    """Return the expression that a list in braces consists of, which may be an object of the class; else None."""
+    first = next(iter(record.members.values()), None)
+    refers = first is not None and first.type is not None and bool(first.type.reference)
+    if len(one.items) != 1 or refers:
+        return None
+    key, value = one.items[0]
+    return value if not key and not isinstance(value, tree.Items) else None
+
+
+def _begin_first(ev: Evaluator, made: Object, item: tree.Expression, scope: Scope) -> Object:
+    """Evaluate T{a} without constructors: a copy of an object of the class, else its first member."""
+    record = made.record
+    only = ev.value(item, scope)
+    if isinstance(only, Object) and only.record is record:
+        only = initialized_by(ev, only, item, scope)
+        copied: Object = ev.copied(only) if only.held else only
+        return copied
+    if isinstance(only, Object | Array) or any(base.members for base in record.bases):
+        lost: Object = ev.forgotten(made)
+        return lost
+    fill_aggregate(ev, made, record, [only])
+    but = frozenset(list(record.members)[:1])
+    default_members(ev, made, record, ev.this_scope(record.scope, made, record), but)
+    return made
+
+
+def _is_union(record: Record) -> bool:
+    """Return whether a class is a union."""
+    return record.decl is not None and record.decl.union
+
+
+def _match_items_with_members(one: tree.Items, record: Record) -> dict[str, tree.Expression] | None:
+    """Return the items of a list by the members that they are for; None where that is not known."""
+    names = list(record.members)[: 1 if _is_union(record) else None]
+    if len(one.items) > len(names) or "" in names:
+        return None
+    items = {key or names[n]: value for n, (key, value) in enumerate(one.items)}
+    return items if items.keys() <= record.members.keys() else None
+
+
+def _begin_member(
+    ev: Evaluator, made: Object, member: str, declared: tree.Declare, value: tree.Expression, scope: Scope
+) -> bool:
+    """Initialize a member with an item of a list in braces; False where braces are left out."""
+    kind = ev.kind(declared.type, made.record.scope) if declared.type else None
+    place = ev.member(made, member, value.span)
+    if kind is not None and kind.reference:
+        start_member(ev, made, member, declared, (value,), scope)
+        return True
+    record = kind.record if kind is not None else None
+    whole = record is not None or (kind is not None and bool(kind.dims))
+    if whole and not isinstance(value, tree.Items):
+        given = ev.value(value, scope)
+        if not isinstance(given, Object) or given.record is not record:
+            return False
+        ev.begin(place, initialized_by(ev, given, value, scope), value.span)
+        return True
+    given = ev.initial(value, kind, scope, member)
+    if whole and record is None:
+        _store_array(ev, place, given, value.span)
+    else:
+        ev.begin(place, given, value.span)
+    return True
+
+
+def _listed(
+    ev: Evaluator, made: Object, one: tree.Items, function: tree.Function, ctors: Closure, scope: Scope
+) -> Object:
+    """Evaluate T{a, b} by a constructor that takes std::initializer_list."""
+    home = ctors.home(function)
+    kind = ev.kind(function.parameters[0].type, home) if function.parameters[0].type else None
+    element = kind.arguments[0] if kind is not None and kind.arguments else None
+    if not isinstance(element, Kind):
+        return ev.forgotten(made)
+    cells = [Cell(ev.converted(ev.value(v, scope), element, v.span), element) for _, v in one.items]
+    closure = replace(ctors, functions=(function,), homes=(home,))
+    return constructed_by(ev, made, closure, [Array(cells, element, "", kind)])
+
+
+def _store_array(ev: Evaluator, place: Any, array: Any, span: Span) -> None:
+    """Store an array in a member; item by item in one that is kept as bits."""
+    if not isinstance(place, Part) or not isinstance(array, Array):
+        ev.store(place, array, span)
+        return
+    one = place.field.width // place.field.count
+    for n, cell in enumerate(array.cells):
+        low = place.field.low + n * one
+        ev.store(Part(place.of, type(place.field)(low, one, place.field.whole)), cell.value, span)
+
+
+def _takes_list(function: tree.Function) -> bool:
+    """Return whether a constructor takes a std::initializer_list."""
+    types = [p.type for p in function.parameters]
+    return len(types) == 1 and types[0] is not None and types[0].name == "initializer_list"
+
+
+def _element(kind: Kind) -> bool:
+    """Return whether the first template argument of a type is that of its elements."""
+    return (
+        kind.name.rpartition("::")[2] in ("array", "vector", "initializer_list", "Array")
+        and bool(kind.arguments)
+        and isinstance(kind.arguments[0], Kind)
+    )

@@ -1,0 +1,372 @@
+"""Calls of functions that the text does not define: those of the standard library that are known, and all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, common
+from lanescope.reader.code import traits, tree, word
+from lanescope.reader.code.call_arguments import Invocation
+from lanescope.reader.code.calls import MISSING, known
+from lanescope.reader.code.overloads import Argument
+from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, may_throw
+from lanescope.reader.code.values import (
+    PLACES,
+    Address,
+    Array,
+    Blurred,
+    Cell,
+    Deref,
+    Enumeration,
+    Kind,
+    Object,
+    Part,
+    Pointer,
+    Referred,
+    Scope,
+    Template,
+    Term,
+    moved,
+    number,
+    short,
+    size_bytes,
+)
+from lanescope.reader.code.word import Int, free
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+_RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
+
+
+Rule = Callable[["Evaluator", Invocation], Any]  # what a call gives, MISSING where the rule is of other calls
+_RULES: list[Rule] = []  # tried in their order
+
+
+def _rule(function: Rule) -> Rule:
+    """Register a rule, behind those that are registered."""
+    _RULES.append(function)
+    return function
+
+
+def call_library(ev: Evaluator, call: Invocation) -> Any:
+    """Return what a call gives whose function the text does not define."""
+    call = replace(call, given=[ev.argument_value(a) for a in call.arguments])
+    for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
+        if isinstance(argument.value, Int | Object) and not isinstance(expression, tree.Name):
+            ev.notice(argument.value, ev.words(expression), expression.span)
+    for rule in _RULES:
+        made = rule(ev, call)
+        if made is not MISSING:
+            return made
+    return _call_unknown(ev, call)
+
+
+def _call_unknown(ev: Evaluator, call: Invocation) -> Term:
+    """Return a term for a call of which nothing is known, and forget what it may write."""
+    function, owner = call.one.function, call.owner
+    made = name_unknown_call(ev, call)
+    if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
+        ev.forget_names(ev.text[slice(*function.span)], call.scope)
+        ev.forget_globals()
+    forget_unknown(ev, call.name, call.arguments, call.one)
+    if isinstance(owner, Object) and owner.record.opaque:
+        ev.forget(Cell(owner.whole or owner))
+    if call.templates and not ev.python:
+        ev.kept_by_library(call.templates, call.scope)
+    may_throw(ev, call.name)
+    return made
+
+
+@_rule
+def _slice_layout(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate layout(_, _, 0): a slice of a layout is taken for the layout."""
+    target = call.target
+    of_layout = isinstance(target, Term) and target.head == "tile_to_shape" and bool(target.arguments)
+    return target if of_layout or (isinstance(target, Array) and target.typed is not None) else MISSING
+
+
+@_rule
+def _call_owner_member(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate array.size() of std::array; an unknown member function may write the array."""
+    if not isinstance(call.owner, Array) or call.owner.typed is None:
+        return MISSING
+    found = ev.call_array_member(call.owner, call.name, call.given)
+    if found is not None:
+        return found
+    forget_escaped(ev, Cell(call.owner))
+    return MISSING
+
+
+@_rule
+def _construct_type(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate T(a, b)."""
+    kind = find_constructed_kind(ev, call)
+    if kind is None:
+        return MISSING
+    whole = kind.record is not None and not kind.pointers
+    return ev.construct(kind, call.arguments if whole else call.given, call.one, call.scope)
+
+
+@_rule
+def _move_bytes(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate memcpy and memset."""
+    move = {"memcpy": _copy_bytes, "memset": _set_bytes}.get(call.name)
+    return move(ev, call.arguments, call.one) if move is not None and len(call.arguments) == 3 else MISSING
+
+
+@_rule
+def _call_range_access(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::begin, std::size and their kind of an array."""
+    if call.target is not None or len(call.given) != 1 or call.name not in _RANGES:
+        return MISSING
+    found = ev.call_array_member(call.given[0], call.name, []) if isinstance(call.given[0], Array) else None
+    return found if found is not None else MISSING
+
+
+@_rule
+def _choose_extreme(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::min and std::max of two."""
+    if call.name not in ("min", "max") or len(call.arguments) != 2 or call.target is not None:
+        return MISSING
+    found = _extreme(call.name, call.arguments, call.templates)
+    return found if found is not None else MISSING
+
+
+@_rule
+def _exchange(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::exchange."""
+    if call.name != "exchange" or len(call.arguments) != 2 or not isinstance(call.arguments[0].where, PLACES):
+        return MISSING
+    first, second = call.arguments
+    old = ev.copied(first.value)
+    if isinstance(old, Object) and (old.record.copies or old.record.assigns):
+        ev.forget(first.where)
+        ev.forget_globals()
+        return ev.forgotten(old)
+    ev.store(first.where, second.value, call.one.span)
+    return old
+
+
+@_rule
+def _call_known(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::numeric_limits<T>::max(), and the functions that layouts/reader/code/calls.py knows."""
+    if call.target is not None and not isinstance(call.target, Term):
+        return MISSING
+    limit = _limit(ev, call.one.function, call.scope)
+    return limit if limit is not None else known(ev, call.name, call.templates, call.given, call.one.span)
+
+
+@_rule
+def _cast_to_integer(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate uint64_t(value)."""
+    function = call.one.function
+    if call.target is not None or not isinstance(function, tree.Name) or len(call.given) != 1:
+        return MISSING
+    kind = ev.builtin_kind(function.path, call.scope)
+    if kind is None or kind.whole is None:
+        return MISSING
+    return ev.converted(call.given[0], kind, call.one.span)
+
+
+def call_array_member(ev: Evaluator, array: Array, name: str, given: list[Any]) -> Any:
+    """Return what a member function of std::array gives, or std::begin and its kind of an array; None for another."""
+    if array.typed is not None and not (isinstance(array.typed, Kind) and array.typed.name.endswith("array")):
+        return None
+    if name == "at" and given:
+        return _find_item(array, number(given[0]))
+    access = _ARRAY_MEMBERS.get(name)
+    return access(ev, array) if access is not None else None
+
+
+def _find_item(array: Array, at: Int | None) -> Referred | None:
+    """Return the item of a number, as a place; None where there is none, or the number is not known."""
+    if at is None or at.known is None or not 0 <= at.known < len(array.cells):
+        return None
+    return Referred(array.cells[at.known])
+
+
+def _begin(ev: Evaluator, array: Array) -> Any:
+    """Return the pointer to an array's first item."""
+    return ev.decayed(array) if array.element is not None else None
+
+
+def _end(ev: Evaluator, array: Array) -> Any:
+    """Return the pointer past an array's last item."""
+    return moved(ev.decayed(array), Int(len(array.cells), LONG)) if array.element is not None else None
+
+
+def _size(ev: Evaluator, array: Array) -> Int:
+    """Return the count of an array's items."""
+    return Int(len(array.cells), ULONG)
+
+
+_ARRAY_MEMBERS: dict[str, Callable[[Evaluator, Array], Any]] = {
+    "front": lambda ev, array: Referred(array.cells[0]) if array.cells else None,
+    "back": lambda ev, array: Referred(array.cells[-1]) if array.cells else None,
+    "empty": lambda ev, array: Int(int(not array.cells), BOOL),
+    **dict.fromkeys(("data", "begin", "cbegin"), _begin),
+    **dict.fromkeys(("end", "cend"), _end),
+    **dict.fromkeys(("size", "max_size", "ssize"), _size),
+}
+
+
+def _extreme(name: str, arguments: list[Argument], templates: tuple[Any, ...]) -> Any:
+    """Return the smaller or larger of two numbers; None where it is not known which.
+
+    It is that very variable, where both are variables of one type.
+    """
+    left, right = (number(argument.value) for argument in arguments)
+    given = templates[0].whole if templates and isinstance(templates[0], Kind) else None
+    if left is None or right is None or (templates and given is None):
+        return None
+    same = left.type == right.type and given in (None, left.type)
+    if not same:
+        kind = given or common(left.type, right.type)
+        left, right = word.convert(left, kind), word.convert(right, kind)
+    second = word.compare("<" if name == "min" else ">", right, left)
+    if second is None:
+        return None
+    chosen = arguments[int(second)].where if same else None
+    return Referred(chosen) if isinstance(chosen, PLACES) else (left, right)[int(second)]
+
+
+def _limit(ev: Evaluator, function: tree.Expression, scope: Scope) -> Int | None:
+    """Evaluate std::numeric_limits<T>::max() and its kind."""
+    if not isinstance(function, tree.Name) or len(function.path) < 2:
+        return None
+    head, given = function.path[-2]
+    if head != "numeric_limits" or not given:
+        return None
+    kind = ev.template_argument(given[0], scope)
+    return traits.limit(kind, function.path[-1][0]) if isinstance(kind, Kind) else None
+
+
+def tuple_item(ev: Evaluator, one: tree.Call, templates: tuple[Any, ...], scope: Scope) -> Any:
+    """Evaluate std::get<n>(tuple), as a place."""
+    whole = ev.place(one.arguments[0], scope)
+    value = ev.load(whole, one.arguments[0]) if isinstance(whole, PLACES) else whole
+    at = number(templates[0]) if not isinstance(templates[0], Kind) else None
+    found = _find_item(value, at) if isinstance(value, Array) else None
+    return found or Term(ev.words(one), span=one.span, head="get", arguments=(value,))
+
+
+def swap(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> None:
+    """Evaluate std::swap."""
+    left, right = (argument.where for argument in arguments)
+    plain = not any(_copies_itself(argument.value) for argument in arguments)
+    if plain and isinstance(left, PLACES) and isinstance(right, PLACES):
+        values = [argument.value for argument in arguments]
+        first, second = (ev.copied(one, 1) if isinstance(one, Object | Part | Array) else one for one in values)
+        ev.store(left, second, one.span)
+        ev.store(right, first, one.span)
+    else:
+        ev.forget(left)
+        ev.forget(right)
+        ev.forget_globals()
+
+
+def _copy_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any:
+    """Evaluate memcpy(to, from, bytes)."""
+    count = number(arguments[2].value)
+    bytes_ = count.known if count is not None else None
+    bits = IntegerType("bits", 8 * (bytes_ or 0), False)
+    if not bytes_ or bytes_ > 512:
+        ev.forget(ev.pointee_of(arguments[0].value, one))
+        return arguments[0].value
+    kind = Kind("bits", bits, bits.bits)
+    to = ev.pointee_of(arguments[0].value, one)
+    target, origin = (_bytes_at(ev, a.value, kind, one) for a in arguments[:2])
+    if isinstance(target, PLACES) and not isinstance(target, Deref):
+        copied = ev.load(origin, one) if isinstance(origin, PLACES) else free(ev.fresh("memcpy"), bits)
+        ev.store(target, copied, one.span)
+    else:
+        ev.forget(to)
+    return arguments[0].value
+
+
+def _bytes_at(ev: Evaluator, value: Any, kind: Kind, one: tree.Expression) -> Any:
+    """Return what a pointer points to, as an integer of so many bits."""
+    if isinstance(value, Array) and value.typed is None:
+        value = ev.decayed(value)
+    at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
+    if isinstance(value, Address) and at is not None and (at == 0 or value.element is not None):
+        return _view_item(ev, value.place, kind, at, size_of_kind(ev, value.element) if at else 0)
+    if isinstance(value, Pointer) and value.array is not None and at is not None:
+        size = size_of_kind(ev, value.element or value.array.element)
+        return _view_item(ev, Cell(value.array), kind, at, size or None)
+    return ev.pointee_of(value, one)
+
+
+def _view_item(ev: Evaluator, place: Any, kind: Kind, at: int, size: int | None) -> Any:
+    """Return item no. at of a place as an integer; somewhere in the place where the size in bytes is not known."""
+    return ev.viewed_bits(place, kind, at * size * 8) if size is not None else Blurred(place)
+
+
+def size_of_kind(ev: Evaluator, kind: Kind | None) -> int | None:
+    """Return sizeof a type where it is known."""
+    return size_bytes(kind).known if kind is not None else None
+
+
+def _set_bytes(ev: Evaluator, arguments: list[Argument], one: tree.Call) -> Any:
+    """Evaluate memset(to, byte, bytes)."""
+    count, byte = number(arguments[2].value), number(arguments[1].value)
+    to = ev.pointee_of(arguments[0].value, one)
+    size = count.known if count is not None else None
+    if (
+        not isinstance(to, PLACES)
+        or isinstance(to, Deref)
+        or not size
+        or size > 512
+        or byte is None
+        or byte.known is None
+    ):
+        ev.forget(to)
+        return arguments[0].value
+    bits = IntegerType("bits", 8 * size, False)
+    target = _bytes_at(ev, arguments[0].value, Kind("bits", bits, bits.bits), one)
+    ev.store(target, Int(int.from_bytes(bytes([byte.known & 255]) * size, "little"), bits), one.span)
+    return arguments[0].value
+
+
+def name_unknown_call(ev: Evaluator, call: Invocation) -> Term:
+    """Return a term that says what is called with which values."""
+    inner = ", ".join(short(value) for value in call.given)
+    listed = f"<{', '.join(map(short, call.templates))}>" if call.templates else ""
+    function, target = call.one.function, call.target
+    head = str(function) if isinstance(function, tree.Name) else ev.words(function)
+    named = [*call.named.items()]
+    if call.templates:
+        named.append(("<>", call.templates))
+    if isinstance(target, Term) and target.arguments and target.head == call.name:
+        named.append(("self", call.owner))
+    term = Term(f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span)
+    ev.kept(term)
+    return term
+
+
+def find_constructed_kind(ev: Evaluator, call: Invocation) -> Kind | None:
+    """Return the type that a call constructs; None where it calls a function."""
+    target, one = call.target, call.one
+    if isinstance(target, Template):
+        path = one.function.path if isinstance(one.function, tree.Name | tree.Type) else ()
+        made: Kind | None = ev.kind(tree.Type(path, span=one.span), call.scope) if path else ev.applied(target, [])
+        return made
+    if isinstance(target, Enumeration):
+        return target.kind if not ev.python else None
+    return target if isinstance(target, Kind) else None
+
+
+def _copies_itself(value: Any) -> bool:
+    """Return whether the class of an object says how it is copied."""
+    if isinstance(value, Array) and value.typed is None:
+        return True  # its items are swapped, and pointers to them stay
+    if not isinstance(value, Object):
+        return isinstance(value, Term)
+    own = value.record.methods.get(value.record.name)
+    one_each = own is not None and any(len(f.parameters) == 1 for f in own.functions)
+    inner = any(_copies_itself(cell.value) for cell in value.members.values() if not isinstance(cell.value, Term))
+    assigns = "operator=" in value.record.methods or value.record.assigns or value.record.copies
+    return assigns or one_each or inner

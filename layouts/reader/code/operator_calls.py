@@ -1,0 +1,163 @@
+"""Operators that the text defines, and the namespaces in which a call's arguments let a function be found.
+
+ISO C++20: [over.match.oper], [basic.lookup.argdep].
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.candidates import declared_before, may_fit
+from lanescope.reader.code.lookup import namespace_of
+from lanescope.reader.code.overloads import Argument, accepts_count
+from lanescope.reader.code.values import (
+    PLACES,
+    Cell,
+    Closure,
+    Kind,
+    Object,
+    Part,
+    Record,
+    Scope,
+    Term,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+
+def with_associated(
+    ev: Evaluator, target: Closure | None, name: str, function: tree.Expression, arguments: list[Argument]
+) -> Closure | None:
+    """Return a function's overloads with those of the namespaces of its arguments: [basic.lookup.argdep]."""
+    plain = isinstance(function, tree.Name) and len(function.path) == 1
+    if not plain or (target is not None and (target.this is not None or target.captured is not None)):
+        return target
+    if target is not None and isinstance(target.home(target.functions[0]).owner, Record):
+        return target
+    for home in dict.fromkeys(home for argument in arguments for home in _associated(ev, argument)):
+        found = home.names.get(name)
+        if isinstance(found, Closure):
+            target = found if target is None else target.joined(found)
+    return target
+
+
+_MEMBERS_ONLY = ("()", "[]", "->", "=")  # operators that are no functions outside classes
+_PYTHON_METHODS = {"+": "__add__", "|": "__or__"}
+
+
+def operator(
+    ev: Evaluator,
+    op: str,
+    left: Any,
+    right: Any,
+    at: tree.Expression,
+    *,
+    arguments: list[Argument] | None = None,
+    constant: bool | None = None,
+) -> Any:
+    """Return what an operator that the text defines gives; None where it defines none for such operands."""
+    name = f"operator{op}"
+    if ev.python:
+        return _call_python_operator(ev, op, left, right, at)
+    given = arguments if arguments is not None else [] if right is None else [_operand(ev, right)]
+    whole, own = left, left if isinstance(left, Argument) else None
+    left = left.value if isinstance(left, Argument) else left
+    method = _find_method(ev, name, left, None if arguments is not None else given)
+    operands, free = given, None
+    if op not in _MEMBERS_ONLY and name in ev.operators:
+        operands = [_operand(ev, whole), *given]
+        free = _free_operator(ev, ev.operators[name], operands, at) if any(map(_of_class, operands)) else None
+    if method is not None:
+        if free is not None:
+            return _forget_operators(ev, replace(method, this=left), free, operands, at)
+        constant = own.const if own is not None and own.place else constant
+        return ev.call(replace(method, this=left, constant=constant), given, {}, at.span)
+    return ev.call(free, operands, {}, at.span) if free is not None else None
+
+
+def _call_python_operator(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
+    """Return what __add__ or __or__ gives; None where the class has none."""
+    found = left.record.methods.get(_PYTHON_METHODS.get(op, "")) if isinstance(left, Object) else None
+    return ev.call(replace(found, this=left), [right], {}, at.span) if found is not None else None
+
+
+def _find_method(ev: Evaluator, name: str, left: Any, operands: list[Argument] | None) -> Closure | None:
+    """Return the member function that an operator is, None without one. operands: those that it must take."""
+    record = left.record if isinstance(left, Object) else left.field.inner if isinstance(left, Part) else None
+    method: Closure | None = record.methods.get(name) if record is not None else None
+    if method is None or operands is None:
+        return method
+    counted = [f for f in method.functions if accepts_count(f, len(operands))]
+    return method if any(may_fit(ev, method, f, operands) for f in counted) else None
+
+
+def _forget_operators(
+    ev: Evaluator, method: Closure, free: Closure, operands: list[Argument], at: tree.Expression
+) -> Term:
+    """Return a call of a member or of an operator outside the class: which is better is not looked into."""
+    ev.forget_call(operands, free)
+    if not all(f.const for f in method.functions):
+        ev.forget_call(operands[1:], method)
+    return Term(ev.fresh(ev.words(at)), span=at.span)
+
+
+def _free_operator(ev: Evaluator, closure: Closure, operands: list[Argument], at: tree.Expression) -> Closure | None:
+    """Return the operators outside classes that may be meant for some operands; None where there is none.
+
+    Where one that the lookup by the operands' types does not find may be meant, they have no body.
+    """
+    closure = declared_before(closure, at.span[0])
+    counted = [f for f in closure.functions if accepts_count(f, len(operands))]
+    fitting = [f for f in counted if may_fit(ev, closure, f, operands)]
+    if not fitting:
+        return None
+    homes = tuple(closure.home(f) for f in fitting)
+    near = {id(ev.globals), *(id(home) for a in operands for home in _associated(ev, a))}
+    if not all(id(namespace_of(home)) in near for home in homes):
+        fitting = [replace(f, body=None) for f in fitting]
+    return replace(closure, functions=tuple(fitting), homes=homes)
+
+
+def _associated(ev: Evaluator, argument: Argument) -> list[Scope]:
+    """Return the namespaces in which a function is looked up because of an argument: [basic.lookup.argdep]."""
+    home = ev.enumerations.get(_enum_name(argument))
+    waiting = [argument.kind.record] if argument.kind is not None else []
+    out = [] if home is None else [namespace_of(home)]
+    seen: set[int] = set()
+    while waiting:
+        record = waiting.pop()
+        if record is not None and id(record) not in seen:  # struct V : Ops<V>
+            seen.add(id(record))
+            out.append(namespace_of(record.scope))
+            waiting += [*record.bases, *(a.record for a in record.arguments if isinstance(a, Kind))]
+    return out
+
+
+def _operand(ev: Evaluator, value: Any) -> Argument:
+    """Return an operand of an operator: what a place holds, the place itself for a reference."""
+    if isinstance(value, Argument):
+        return value
+    if isinstance(value, PLACES):
+        inner = ev.load(value, tree.Other(""))
+        return Argument(inner, ev.declared_kind(value, inner), True, False, where=value)
+    made: Argument = ev.argument_of(value)
+    if isinstance(value, Object):
+        return replace(made, place=True, const=None, loose=True, where=Cell(value, made.kind))
+    return made
+
+
+def _of_class(argument: Argument) -> bool:
+    """Return whether an operand is an object or of an enumeration."""
+    kind = argument.kind
+    if kind is None or kind.pointers:
+        return isinstance(argument.value, Object)
+    return kind.record is not None or bool(_enum_name(argument))
+
+
+def _enum_name(argument: Argument) -> str:
+    """Return the name of an argument's enumeration, "" without one."""
+    whole = argument.kind.whole if argument.kind is not None and not argument.kind.pointers else None
+    return getattr(whole, "enumeration", "") or ""

@@ -1,0 +1,118 @@
+"""Virtual calls: which function of an object's class overrides the one that was found. ISO C++20: [class.virtual]."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.overloads import Candidate
+from lanescope.reader.code.templates import same_type
+from lanescope.reader.code.values import (
+    Closure,
+    Object,
+    Record,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+
+def dispatch(ev: Evaluator, closure: Closure, chosen: Candidate, count: int) -> tuple[Closure, Candidate | None]:
+    """Return the function that a call of a virtual one runs, by the object's class; None where that is not known."""
+    function, this = chosen.function, closure.this
+    owner = _find_dispatching_class(closure, function)
+    if owner is None:
+        return closure, chosen
+    whole = (this.whole or this) if isinstance(this, Object) else None
+    dynamic = _find_exact_class(whole)
+    if dynamic is owner:
+        return closure, chosen
+    virtual = _declared_virtual(ev, owner, function)
+    if virtual is False or (virtual is None and dynamic is None):
+        return closure, chosen
+    if virtual is None or dynamic is None:
+        return closure, None
+    found = _final_override(ev, dynamic, function, owner)
+    if found is None or (found[0] is not function and count < len(function.parameters)):
+        return closure, None
+    other, home = found
+    if other is function:
+        return closure, chosen
+    made = Closure((other,), home.scope, whole, closure.templates, constant=closure.constant)
+    return made, replace(chosen, function=other)
+
+
+def _find_dispatching_class(closure: Closure, function: tree.Function) -> Record | None:
+    """Return the class of a member function in whose place a call may run another's; None where it cannot."""
+    owner = closure.home(function).owner
+    if closure.direct or closure.this is None or function.static:
+        return None
+    return owner if isinstance(owner, Record) and owner.polymorphic else None
+
+
+def _find_exact_class(whole: Object | None) -> Record | None:
+    """Return the class of an object while the call is made; None where it may be a derived one."""
+    if whole is None or (whole.loose and not whole.dynamic):
+        return None
+    return whole.dynamic or whole.record
+
+
+def _declared_virtual(ev: Evaluator, owner: Record, function: tree.Function) -> bool | None:
+    """Return whether a member function is virtual: it says so, or a base's that it overrides does."""
+    if function.virtual:
+        return True
+    if owner.opaque:
+        return None
+    answers: list[bool | None] = [False]
+    for base in owner.bases:
+        answers.append(_declared_virtual_like(ev, base, function, owner))
+    return True if True in answers else None if None in answers else False
+
+
+def _declared_virtual_like(ev: Evaluator, record: Record, function: tree.Function, owner: Record) -> bool | None:
+    """Return whether a class or a base of it declares a function virtual that another overrides; None: not known."""
+    answers = [_declared_virtual_like(ev, base, function, owner) for base in record.bases]
+    for one in _own_functions(record, function.name):
+        same = _overrides(ev, function, owner, one, record)
+        answers.append(None if same is None else same and one.virtual)
+    return True if True in answers else None if None in answers else False
+
+
+def _overrides(ev: Evaluator, one: tree.Function, home: Record, two: tree.Function, other: Record) -> bool | None:
+    """Return whether a function of a derived class has the parameters of one of a base."""
+    if len(one.parameters) != len(two.parameters) or one.const != two.const or one.templates or two.templates:
+        return False
+    answers: list[bool | None] = []
+    for a, b in zip(one.parameters, two.parameters, strict=True):
+        if a.type is None or b.type is None:
+            return None
+        mine, theirs = ev.kind(a.type, home.scope), ev.kind(b.type, other.scope)
+        bare = [k if k.pointers or k.reference else replace(k, const=False) for k in (mine, theirs)]
+        answers.append(same_type(*bare))
+    return False if False in answers else None if None in answers else True
+
+
+def _final_override(
+    ev: Evaluator, record: Record, function: tree.Function, owner: Record
+) -> tuple[tree.Function, Record] | None:
+    """Return the override of a function that an object of a class has, and its class; None where that is not known."""
+    if record is owner:
+        return function, owner
+    for one in _own_functions(record, function.name):
+        same = _overrides(ev, one, record, function, owner)
+        if same is None:
+            return None
+        if same:
+            return one, record
+    bases = [base for base in record.bases if base.descends(owner)]
+    if len(bases) != 1 or record.opaque:
+        return None
+    found: tuple[tree.Function, Record] | None = _final_override(ev, bases[0], function, owner)
+    return found
+
+
+def _own_functions(record: Record, name: str) -> list[tree.Function]:
+    """Return the functions of a name that a class itself declares."""
+    found = record.methods.get(name)
+    return [f for f in found.functions if found.home(f).owner is record] if found is not None else []
