@@ -8,9 +8,13 @@ from typing import Any
 from lanescope.reader.code import (
     assembling,
     assigning,
+    branches,
     calling,
+    declarations,
+    definitions,
     expressions,
     finding,
+    forgetting,
     lifetimes,
     loops,
     machine,
@@ -240,42 +244,40 @@ class Evaluator:
     release = lifetimes.release
     whole_expression = lifetimes.whole_expression
     # loops
-    execute_each = loops.execute_each
     execute_loop = loops.execute_loop
     # assembling
     absent = assembling.absent
     earlier = assembling.earlier
-    execute_assembly = assembling.execute_assembly
     forget_entry = assembling.forget_entry
     may_be_written = assembling.may_be_written
     outlives = assembling.outlives
     unshared = assembling.unshared
     write_outputs = assembling.write_outputs
     # machine
-    after_breaks = machine.after_breaks
-    argument_of_place = machine.argument_of_place
     array = machine.array
-    assign_name = machine.assign_name
-    decided = machine.decided
-    define = machine.define
-    enter_case = machine.enter_case
     entry = machine.entry
     execute = machine.execute
-    execute_if = machine.execute_if
-    execute_try = machine.execute_try
-    execute_using = machine.execute_using
-    find_owner = machine.find_owner
     finish = machine.finish
-    forget = machine.forget
-    forget_alike = machine.forget_alike
-    forget_all = machine.forget_all
-    forget_globals = machine.forget_globals
-    forget_names = machine.forget_names
-    fresh = machine.fresh
-    item_place = machine.item_place
     leave_block = machine.leave_block
-    lose_control = machine.lose_control
-    merge = machine.merge
     run_body = machine.run_body
-    skip_unread = machine.skip_unread
-    whole = machine.whole
+    # definitions
+    define = definitions.define
+    find_owner = definitions.find_owner
+    # declarations
+    argument_of_place = declarations.argument_of_place
+    assign_name = declarations.assign_name
+    item_place = declarations.item_place
+    # branches
+    after_breaks = branches.after_breaks
+    decided = branches.decided
+    enter_case = branches.enter_case
+    merge = branches.merge
+    whole = branches.whole
+    # forgetting
+    forget = forgetting.forget
+    forget_alike = forgetting.forget_alike
+    forget_all = forgetting.forget_all
+    forget_globals = forgetting.forget_globals
+    forget_names = forgetting.forget_names
+    fresh = forgetting.fresh
+    lose_control = forgetting.lose_control
