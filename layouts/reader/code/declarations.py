@@ -34,14 +34,16 @@ if TYPE_CHECKING:
 
 def declare(ev: Evaluator, one: tree.Declare, scope: Scope) -> None:
     """Run the declaration of a variable, a reference or an anonymous union."""
-    if one.templates or one.specialized is not None or one.owner:
+    if _is_defined(one):
         ev.define(one, scope)
         return
+    body = one.type.body if one.type else None
     if not one.name:
-        _declare_anonymous(ev, one, scope)
+        if isinstance(body, tree.Struct):
+            _declare_anonymous(ev, one, body, scope)
         return
-    if one.type and isinstance(one.type.body, tree.Struct) and one.type.body.name:
-        ev.define(one.type.body, scope)
+    if isinstance(body, tree.Struct) and body.name:
+        ev.define(body, scope)
     if one.lasting:
         scope.consts.add(f"static {one.name}")
         if not one.const and not ev.python and _kept_variable(ev, one, scope):
@@ -53,12 +55,16 @@ def declare(ev: Evaluator, one: tree.Declare, scope: Scope) -> None:
         _declare_variable(ev, one, kind, scope)
 
 
-def _declare_anonymous(ev: Evaluator, one: tree.Declare, scope: Scope) -> None:
+def _is_defined(one: tree.Declare) -> bool:
+    """Return whether this is a variable template, its specialization, or a static member outside its class."""
+    return bool(one.templates or one.owner) or one.specialized is not None
+
+
+def _declare_anonymous(ev: Evaluator, one: tree.Declare, body: tree.Struct, scope: Scope) -> None:
     """Enter the members of an anonymous union as variables."""
-    if one.type and isinstance(one.type.body, tree.Struct):
-        made = ev.instance(layout_of(ev, Record("", one.type.body, scope)), one.name)
-        for name in (*made.members, *(made.record.fields or {})):
-            scope.names[name] = ev.member(made, name, one.span)
+    made = ev.instance(layout_of(ev, Record("", body, scope)), one.name)
+    for name in (*made.members, *(made.record.fields or {})):
+        scope.names[name] = ev.member(made, name, one.span)
 
 
 def _declare_variable(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope: Scope) -> None:
@@ -66,15 +72,9 @@ def _declare_variable(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope
     value = _first_value(ev, one, kind, scope)
     if kind is not None and kind.dims:
         kind, value = _sized_array(ev, one, kind, value)
-    if isinstance(value, Object) and not ev.python and one.value is not None and has_name(one.value):
-        moved = ev.argument_in(one.value, scope, value)
-        value = ev.copy_constructed(ev.sliced_to(value, kind), moved)
-    own = None if _is_auto(one) else kind  # the type that the text names
-    if own is not None:
-        value = ev.converted(value, own, one.span, one.name)
-    elif isinstance(value, Array) and value.typed is None and not ev.python and _decays(one):
-        value = ev.decayed(value)  # auto p = array
+    value = _kept_value(ev, one, kind, value, scope)
     const = one.const and not (kind is not None and kind.pointers)
+    own = None if _is_auto(one) else kind
     cell = Cell(ev.copied(value), own, one.name, one.span, len(ev.frames), const)
     if isinstance(cell.value, Array) and not cell.value.name:
         cell.value.name = one.name
@@ -85,6 +85,18 @@ def _declare_variable(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope
         ev.note(cell, one.span)
     if kind is not None and not ev.python and _is_foreign_template(kind):
         ev.kept_by_library((kind,), scope)
+
+
+def _kept_value(ev: Evaluator, one: tree.Declare, kind: Kind | None, value: Any, scope: Scope) -> Any:
+    """Return what a variable keeps of its first value: in its declared type; of an object that has a name, a copy."""
+    if isinstance(value, Object) and not ev.python and one.value is not None and has_name(one.value):
+        moved = ev.argument_in(one.value, scope, value)
+        value = ev.copy_constructed(ev.sliced_to(value, kind), moved)
+    if kind is not None and not _is_auto(one):
+        return ev.converted(value, kind, one.span, one.name)
+    if isinstance(value, Array) and value.typed is None and not ev.python and _decays(one):
+        return ev.decayed(value)  # auto p = array
+    return value
 
 
 def _is_auto(one: tree.Declare) -> bool:

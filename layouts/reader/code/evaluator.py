@@ -23,6 +23,7 @@ from lanescope.reader.code import (
     operators,
     paths,
     places,
+    storing,
 )
 from lanescope.reader.code.expressions import Frame
 from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
@@ -212,11 +213,12 @@ class Evaluator:
     viewed_bits = places.viewed_bits
     # assigning
     assign_place = assigning.assign_place
-    copied = assigning.copied
     evaluate_assignment = assigning.evaluate_assignment
     local = assigning.local
-    store = assigning.store
-    symbolic = assigning.symbolic
+    # storing
+    copied = storing.copied
+    store = storing.store
+    symbolic = storing.symbolic
     # expressions
     allocates = expressions.allocates
     drop = expressions.drop
