@@ -1,4 +1,4 @@
-"""Conditions that the text decides or leaves open: if, switch, and one value for the two of both branches."""
+"""Conditions that the text decides or leaves open: if, ?:, switch, and one value for the two of both branches."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, INT
-from lanescope.reader.code import tree
+from lanescope.cxx.integers import BOOL, INT, arms
+from lanescope.reader.code import tree, word
 from lanescope.reader.code.paths import Escape, Journal, Left, Target
+from lanescope.reader.code.static_types import type_of
 from lanescope.reader.code.values import (
     Address,
     Array,
     Cell,
     Closure,
     Either,
+    Kind,
     Object,
     Pointer,
     Referred,
@@ -23,7 +25,7 @@ from lanescope.reader.code.values import (
     Term,
     number,
 )
-from lanescope.reader.code.word import Int, convert, free, merged
+from lanescope.reader.code.word import UNKNOWN, Int, convert, free, merged
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -71,6 +73,106 @@ def decided(ev: Evaluator, one: tree.Expression, scope: Scope) -> tuple[Any, boo
 def branch(ev: Evaluator, body: tree.Statement | None, scope: Scope) -> Callable[[], Left | None]:
     """Return what runs a branch in a scope of its own."""
     return lambda: ev.execute(body, Scope(scope)) if body is not None else None
+
+
+# c ? a : b ------------------------------------------------------------------------------------------------------
+
+
+def evaluate_choice(ev: Evaluator, one: tree.Choice, scope: Scope) -> Any:
+    asked = ev.value(one.condition, scope)
+    condition = ev.truth(asked)
+    if condition is None:
+        text = ev.condition_text(asked, one.condition)
+        if ev.python:
+            return ev.merge(text, ev.value(one.yes, scope), ev.value(one.no, scope))
+        return ev.evaluate_both_arms(one, text, scope)
+    return ev.chosen_arm(one, condition, ev.value(one.yes if condition else one.no, scope), scope)
+
+
+def chosen_arm(ev: Evaluator, one: tree.Choice, condition: bool, chosen: Any, scope: Scope) -> Any:
+    """The value of the arm that a condition chooses, in the type that both arms have in common."""
+    if not isinstance(chosen, Int) or ev.python:
+        return chosen
+    other = type_of(ev, one.no if condition else one.yes, scope)
+    if other is None:
+        return chosen
+    kind = arms(chosen.type, other)
+    if kind == UNKNOWN and chosen.known is not None and chosen.known < 0:  # -1 of how many bits?
+        return word.opaque(f"{chosen.known} of an unknown type", kind)
+    return word.convert(chosen, kind)
+
+
+def evaluate_both_arms(ev: Evaluator, one: tree.Choice, text: str, scope: Scope) -> Any:
+    """Both arms of a choice that the text leaves open."""
+    values: list[Any] = []
+    ev.alternatives(
+        [
+            (text, lambda: values.append(ev.value(one.yes, scope))),
+            (f"!({text})", lambda: values.append(ev.value(one.no, scope))),
+        ]
+    )
+    if len(values) < 2:  # the other throws
+        return values[0] if values else Term(ev.words(one))
+    return ev.merge(text, *values)
+
+
+def condition_text(ev: Evaluator, asked: Any, at: tree.Expression) -> str:
+    """A condition's name: of its value where it is a number, else as it is written."""
+    own = number(asked) if not isinstance(asked, Term) else None
+    text = word.name(own) if own is not None else ev.words(at)
+    return text[1:-1] if word.bracketed(text) else text
+
+
+# truth -----------------------------------------------------------------------------------------------------------
+
+_PRESENT = (Pointer, Address, Array, Closure, Either)  # what is true as it is there
+
+
+def truth(ev: Evaluator, value: Any) -> bool | None:
+    """Whether a value is true; None where the text leaves it open."""
+    if isinstance(value, str | dict):
+        return bool(value)
+    if ev.python:
+        if is_none(value):
+            return False
+        if isinstance(value, Array):
+            return bool(value.cells)
+    else:
+        if isinstance(value, Object):
+            value = ev.decay(value, Kind("bool", BOOL, 1)) if value.record.methods else value
+            if isinstance(value, Object):
+                return None
+        if isinstance(value, Pointer) and value.array is None:
+            return _points_somewhere(value)
+    if isinstance(value, _PRESENT):
+        return True
+    return _truth_of_number(None if is_real(value) else number(value))
+
+
+def _points_somewhere(pointer: Pointer) -> bool | None:
+    """Return whether a pointer is not null; None where it may be."""
+    if any(name.startswith("&") for name, _ in pointer.base.terms):
+        return True
+    return None if pointer.base.terms else bool(pointer.base.const)
+
+
+def _truth_of_number(value: Int | None) -> bool | None:
+    """Return whether a number is not 0; None where it may be."""
+    if value is None:
+        return None
+    if value.known is not None:
+        return bool(value.known)
+    return True if value.const else None
+
+
+def is_none(value: Any) -> bool:
+    """Return whether a value is Python's None."""
+    return value is None or (isinstance(value, Term) and value.text == "None")
+
+
+def is_real(value: Any) -> bool:
+    """Return whether a value is a floating-point number."""
+    return isinstance(value, Term) and value.kind is not None and value.kind.name in ("float", "double")
 
 
 # values of both branches -----------------------------------------------------------------------------------------

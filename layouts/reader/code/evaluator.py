@@ -20,9 +20,11 @@ from lanescope.reader.code import (
     machine,
     making,
     naming,
+    operations,
     operators,
     paths,
     places,
+    sizing,
     storing,
 )
 from lanescope.reader.code.expressions import Frame
@@ -168,17 +170,8 @@ class Evaluator:
     template_argument_value = naming.template_argument_value
     template_arguments = naming.template_arguments
     # operators
-    binary = operators.binary
-    chosen_arm = operators.chosen_arm
-    condition_text = operators.condition_text
     evaluate_binary = operators.evaluate_binary
-    evaluate_both_arms = operators.evaluate_both_arms
-    evaluate_choice = operators.evaluate_choice
-    evaluate_sizeof = operators.evaluate_sizeof
     evaluate_unary = operators.evaluate_unary
-    number_of_object = operators.number_of_object
-    operate = operators.operate
-    truth = operators.truth
     unknown = operators.unknown
     # calling
     argument_of = calling.argument_of
@@ -200,6 +193,12 @@ class Evaluator:
     return_kind = calling.return_kind
     this_scope = calling.this_scope
     upcast = calling.upcast
+    # operations
+    binary = operations.binary
+    number_of_object = operations.number_of_object
+    operate = operations.operate
+    # sizing
+    evaluate_sizeof = sizing.evaluate_sizeof
     # places
     address_of = places.address_of
     decayed = places.decayed
@@ -270,6 +269,11 @@ class Evaluator:
     assign_name = declarations.assign_name
     item_place = declarations.item_place
     # branches
+    chosen_arm = branches.chosen_arm
+    condition_text = branches.condition_text
+    evaluate_both_arms = branches.evaluate_both_arms
+    evaluate_choice = branches.evaluate_choice
+    truth = branches.truth
     after_breaks = branches.after_breaks
     decided = branches.decided
     enter_case = branches.enter_case

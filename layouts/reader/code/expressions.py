@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, INT, PYTHON, UINT, ULONG
+from lanescope.cxx.integers import INT, PYTHON, UINT, ULONG
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import traits, tree, word
 from lanescope.reader.code.finding import Made
 from lanescope.reader.code.known import CONSTANTS, LIMITS, MEMBERS
 from lanescope.reader.code.lookup import find_name, this_of
+from lanescope.reader.code.operators import evaluate_fold
 from lanescope.reader.code.paths import Escape, Left
 from lanescope.reader.code.places import pointee
 from lanescope.reader.code.records import measured
@@ -26,7 +27,6 @@ from lanescope.reader.code.values import (
     Kind,
     Object,
     Overlay,
-    Pack,
     Pointer,
     Record,
     Referred,
@@ -198,7 +198,7 @@ def _value(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
             found = scope.names.get(statement.name)
             return ev.load(found, one) if isinstance(found, PLACES) else found
         case tree.Fold():
-            return _fold(ev, one, scope)
+            return evaluate_fold(ev, one, scope)
         case tree.New():
             return _new(ev, one, scope)
         case tree.Delete():
@@ -374,51 +374,6 @@ def _new_array(ev: Evaluator, one: tree.New, kind: Kind, scope: Scope) -> Any:
     if element.record is not None and element.record.begins:
         ev.forget_all(scope)  # so many constructors
     return Pointer(symbol(name), element)
-
-
-def _fold(ev: Evaluator, one: tree.Fold, scope: Scope) -> Any:
-    """(pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
-    right = one.right is not None and bool(ev.pack_scopes(one.right, scope))
-    pattern, first = (one.right, one.left) if right or one.left is None else (one.left, one.right)
-    assert pattern is not None
-    scopes = ev.pack_scopes(pattern, scope)
-    if not scopes and not _names_empty_pack(ev, pattern, scope):
-        return Term(ev.words(one), span=one.span)
-    if one.op in ("&&", "||"):
-        return _logical_fold(ev, one, pattern, scopes)
-    if one.op.endswith("=") and one.op not in ("==", "!=", "<=", ">="):
-        return Term(ev.words(one), span=one.span)
-    values = [ev.value(pattern, inner) for inner in scopes]
-    if first is not None:
-        values = [ev.value(first, scope), *values] if right else [*values, ev.value(first, scope)]
-    if not values:
-        return None if one.op == "," else Term(ev.words(one), span=one.span)
-    if one.op == ",":
-        return values[-1]
-    if right or one.left is None:
-        total = values[0]
-        for value in values[1:]:
-            total = ev.operate(one.op, total, value, one, left_at=one, right_at=one)
-        return total
-    total = values[-1]
-    for value in reversed(values[:-1]):
-        total = ev.operate(one.op, value, total, one, left_at=one, right_at=one)
-    return total
-
-
-def _names_empty_pack(ev: Evaluator, pattern: tree.Expression, scope: Scope) -> bool:
-    names = pattern.path if isinstance(pattern, tree.Name | tree.Type) else ()
-    return any(isinstance(find_name(scope, name)[0], Pack) for name, _ in names)
-
-
-def _logical_fold(ev: Evaluator, one: tree.Fold, pattern: tree.Expression, scopes: list[Scope]) -> Any:
-    for inner in scopes:
-        truth = ev.truth(ev.value(pattern, inner))
-        if truth is None:
-            return ev.unknown(one)
-        if truth == (one.op == "||"):
-            return Int(int(truth), BOOL)
-    return Int(int(one.op == "&&"), BOOL)
 
 
 # names -----------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def _kept(ev: Evaluator) -> int:
 
 
 @dataclass(slots=True)
-class _Run:
+class LoopRun:
     """How far a loop is followed. few: turns where it builds descriptors; most: turns at all; kept: what had been found
     when it began; budget: steps from `start` on; told: whether the text says when it ends; whole: whether that was
     reached.
@@ -76,7 +76,7 @@ def execute_loop(ev: Evaluator, one: tree.Loop, scope: Scope) -> Left | None:
         ev.execute(one.start, scope)
     few = _turns(ev)
     variable = _variable(ev, one, scope)
-    run = _Run(variable, few, few if ev.python else MOST_QUIET, _kept(ev), min(ev.left // 3, MOST_SPENT))
+    run = LoopRun(variable, few, few if ev.python else MOST_QUIET, _kept(ev), min(ev.left // 3, MOST_SPENT))
     first = len(ev.log)
     target = Target(True, len(ev.branches))
     ev.targets.append(target)
@@ -99,7 +99,7 @@ def execute_loop(ev: Evaluator, one: tree.Loop, scope: Scope) -> Left | None:
     return left
 
 
-def _run_turns(ev: Evaluator, one: tree.Loop, scope: Scope, run: _Run, target: Target) -> Left | None:
+def _run_turns(ev: Evaluator, one: tree.Loop, scope: Scope, run: LoopRun, target: Target) -> Left | None:
     """Run the turns of a loop; return what ended them early, or None."""
     while True:
         inner = _begin_turn(ev, one, scope, run)
@@ -120,7 +120,7 @@ def _run_turns(ev: Evaluator, one: tree.Loop, scope: Scope, run: _Run, target: T
             run.limit(ev)
 
 
-def _begin_turn(ev: Evaluator, one: tree.Loop, scope: Scope, run: _Run) -> Scope | None:
+def _begin_turn(ev: Evaluator, one: tree.Loop, scope: Scope, run: LoopRun) -> Scope | None:
     """Return the scope of a loop's next turn; None where its condition or a bound ends it."""
     inner = scope
     if one.condition is None:
