@@ -19,13 +19,16 @@ from lanescope.reader.code import (
     loops,
     machine,
     making,
+    members,
     naming,
     operations,
     operators,
     paths,
     places,
+    pointers,
     sizing,
     storing,
+    views,
 )
 from lanescope.reader.code.expressions import Frame
 from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
@@ -201,15 +204,18 @@ class Evaluator:
     evaluate_sizeof = sizing.evaluate_sizeof
     # places
     address_of = places.address_of
-    decayed = places.decayed
     load = places.load
-    member = places.member
-    part_items = places.part_items
     place = places.place
-    pointee_of = places.pointee_of
-    store_memory = places.store_memory
-    target = places.target
-    viewed_bits = places.viewed_bits
+    # pointers
+    decayed = pointers.decayed
+    pointee_of = pointers.pointee_of
+    store_memory = pointers.store_memory
+    target = pointers.target
+    # views
+    viewed_bits = views.viewed_bits
+    # members
+    member = members.member
+    part_items = members.part_items
     # assigning
     assign_place = assigning.assign_place
     evaluate_assignment = assigning.evaluate_assignment

@@ -14,7 +14,7 @@ from lanescope.reader.code.known import CONSTANTS, LIMITS, MEMBERS
 from lanescope.reader.code.lookup import find_name, this_of
 from lanescope.reader.code.operators import evaluate_fold
 from lanescope.reader.code.paths import Escape, Left
-from lanescope.reader.code.places import pointee
+from lanescope.reader.code.pointers import pointee
 from lanescope.reader.code.records import measured
 from lanescope.reader.code.values import (
     PLACES,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.reader.code import tree, word
-from lanescope.reader.code.places import pointee
+from lanescope.reader.code.pointers import pointee
 from lanescope.reader.code.values import (
     PLACES,
     Array,
