@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from lanescope.reader.code import (
+    allocating,
     assembling,
     assigning,
     branches,
@@ -225,7 +226,6 @@ class Evaluator:
     store = storing.store
     symbolic = storing.symbolic
     # expressions
-    allocates = expressions.allocates
     drop = expressions.drop
     enter = expressions.enter
     kept = expressions.kept
@@ -235,6 +235,8 @@ class Evaluator:
     spend = expressions.spend
     value = expressions.value
     written = expressions.written
+    # allocating
+    allocates = allocating.allocates
     # lifetimes
     abandon = lifetimes.abandon
     assign_into = lifetimes.assign_into
