@@ -62,6 +62,7 @@ def allocates(ev: Evaluator, word: str, record: Record | None) -> bool:
 
 
 def _new_array(ev: Evaluator, one: tree.New, kind: Kind, scope: Scope) -> Any:
+    """Return the pointer that new T[n] gives."""
     name = ev.fresh("new")
     if one.bare:
         value = ev.default(kind, name)

@@ -21,6 +21,7 @@ MOST_PARTS = 256  # of a global variable
 
 
 def execute_assembly(ev: Evaluator, one: tree.Assembly, scope: Scope) -> None:
+    """Run an asm statement: keep it, and write its outputs and what its pointers point to."""
     places: list[Any] = []  # of outputs
     values: list[Any] = []  # before; what an instruction accumulates into is not looked at
     for kind, value in one.operands:
@@ -41,6 +42,7 @@ def execute_assembly(ev: Evaluator, one: tree.Assembly, scope: Scope) -> None:
 
 
 def _record(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> None:
+    """Keep an asm statement with the values that it was given."""
     if len(ev.assembled) >= MOST_ASSEMBLED:
         return
     ev.ran += 1
@@ -74,7 +76,7 @@ def write_outputs(
     """Write what a statement's PTX computes into its outputs; those that it does not say become unknown."""
     outputs = [n for n, (kind, _) in enumerate(one.operands) if kind.startswith(("=", "+"))]
     whole = [n for n in outputs if not _real(one.operands[n][0])]
-    made = _computed(ev, one, values) if whole else [None] * len(one.operands)
+    made: Sequence[Any] = _computed(ev, one, values) if whole else [None] * len(one.operands)
     key = _statement_key(one, outputs, values)
     for n in whole:
         kind, target = one.operands[n]
@@ -219,6 +221,7 @@ def _fits(place: Any, bits: int) -> bool:
 
 
 def _key(value: Any) -> Any:
+    """Return what tells inputs apart."""
     whole = number(value) if value is not None and not isinstance(value, str) else None
     return str(value) if whole is None else (whole.const, whole.pieces)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_assignment(ev: Evaluator, one: tree.Assign, scope: Scope) -> Any:
+    """Assign; return the value that was assigned."""
     if ev.python:
         return _python_assign(ev, one, scope)
     made = ev.assign_place(one, scope)
@@ -103,6 +104,7 @@ def _assign_unknown(ev: Evaluator, one: tree.Assign, place: Any, scope: Scope) -
 
 
 def _right_side(ev: Evaluator, one: tree.Assign, scope: Scope, argument: Any) -> Any:
+    """Return the value of an assignment's right side. argument: the same, where it has been evaluated."""
     if argument is None:
         return ev.value(one.value, scope)
     value = argument.value
@@ -131,6 +133,7 @@ def _assigns_itself(ev: Evaluator, place: Any) -> bool:
 
 
 def _kind_of_place(ev: Evaluator, place: Any) -> Kind | None:
+    """Return the type of a variable that an assignment writes."""
     if isinstance(place, Cell):
         if place.kind is None and isinstance(place.value, Object):
             return Kind(place.value.record.name, record=place.value.record)
@@ -139,6 +142,7 @@ def _kind_of_place(ev: Evaluator, place: Any) -> Kind | None:
 
 
 def _python_assign(ev: Evaluator, one: tree.Assign, scope: Scope) -> Any:
+    """Assign as Python does; return the value."""
     if isinstance(one.target, tree.Items):
         value = ev.value(one.value, scope)
         for n, (_, target) in enumerate(one.target.items):

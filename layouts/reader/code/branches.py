@@ -44,6 +44,7 @@ def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: Scope) ->
 
 
 def execute_if(ev: Evaluator, one: tree.If, scope: Scope) -> Left | None:
+    """Run the branch that a condition chooses, both where the text leaves it open."""
     inner = Scope(scope)
     if one.start is not None:
         ev.execute(one.start, inner)
@@ -79,6 +80,7 @@ def branch(ev: Evaluator, body: tree.Statement | None, scope: Scope) -> Callable
 
 
 def evaluate_choice(ev: Evaluator, one: tree.Choice, scope: Scope) -> Any:
+    """Return the value of `condition ? yes : no`."""
     asked = ev.value(one.condition, scope)
     condition = ev.truth(asked)
     if condition is None:
@@ -272,6 +274,7 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
 
 
 def whole(ev: Evaluator, value: Any) -> Int:
+    """Return a value as an integer, a symbol of its name where it is none."""
     found = number(value)
     return found if found is not None else free(str(value), BOOL)
 
@@ -290,6 +293,7 @@ def execute_switch(ev: Evaluator, one: tree.Switch, scope: Scope) -> Left | None
 
 
 def _switched(ev: Evaluator, one: tree.Switch, outer: Scope) -> Left | None:
+    """Run a switch in the scope of its value."""
     asked = ev.whole_expression(lambda: ev.value(one.value, outer), one.value.span)
     value = number(ev.number_of_object(asked) if not ev.python else asked)
     tests = [None if test is None else number(ev.value(test, outer)) for test, _ in one.cases]
@@ -306,6 +310,7 @@ def _switched(ev: Evaluator, one: tree.Switch, outer: Scope) -> Left | None:
 
 
 def enter_case(ev: Evaluator, one: tree.Switch, start: int | None, scope: Scope) -> Callable[[], Left | None]:
+    """Return what runs a switch from one of its labels on."""
     return lambda: _cases(ev, one, start, scope)
 
 

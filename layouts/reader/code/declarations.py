@@ -138,6 +138,7 @@ def _end_with_block(cell: Cell, scope: Scope) -> None:
 
 
 def _is_destroyed(value: Any) -> bool:
+    """Return whether the end of a variable runs a destructor."""
     if isinstance(value, Array):
         return bool(value.cells) and _is_destroyed(value.cells[0].value)
     if not isinstance(value, Object):
@@ -151,6 +152,7 @@ def _decays(one: tree.Declare) -> bool:
 
 
 def _constructed_from(ev: Evaluator, one: tree.Declare, kind: Kind | None, scope: Scope) -> Any:
+    """Return what `type name(arguments)` begins with."""
     assert one.arguments is not None
     call = tree.Call(tree.Other(""), one.arguments, span=one.span)
     given = [ev.value(a, scope) for a in one.arguments] if ev.python else ev.arguments(call, scope)
@@ -320,6 +322,7 @@ def item_place(ev: Evaluator, value: Any, at: int) -> Any:
 
 
 def assign_name(ev: Evaluator, name: str, value: Any, scope: Scope, span: tuple[int, int]) -> None:
+    """Write a variable of Python, which is made where there is none."""
     if not name or name == "_":
         return
     cell = scope.names.get(name)

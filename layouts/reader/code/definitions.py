@@ -60,6 +60,7 @@ def _declared(one: tree.Statement, scope: Scope) -> Iterator[tuple[Scope, str, i
 
 
 def _define_function(ev: Evaluator, one: tree.Function, scope: Scope) -> None:
+    """Enter a function beside others of its name, also one that is defined outside its class or namespace."""
     name = one.name
     if one.owner and not one.python:
         owner = ev.find_owner(one.owner, scope)
@@ -231,6 +232,7 @@ def _define_namespace_alias(ev: Evaluator, one: tree.NamespaceAlias, scope: Scop
 
 
 def execute_using(ev: Evaluator, one: tree.Using, scope: Scope) -> None:
+    """Bring the names of a namespace, or one name, into a scope."""
     found = ev.resolve(one.path, scope, one.span[0])
     if one.whole:
         if isinstance(found, Namespace) and found.scope not in scope.using:

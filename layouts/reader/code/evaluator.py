@@ -175,7 +175,6 @@ class Evaluator:
     template_arguments = naming.template_arguments
     # operators
     evaluate_binary = operators.evaluate_binary
-    evaluate_unary = operators.evaluate_unary
     unknown = operators.unknown
     # calling
     argument_of = calling.argument_of
@@ -219,7 +218,6 @@ class Evaluator:
     part_items = members.part_items
     # assigning
     assign_place = assigning.assign_place
-    evaluate_assignment = assigning.evaluate_assignment
     local = assigning.local
     # storing
     copied = storing.copied
@@ -243,7 +241,6 @@ class Evaluator:
     copy_constructed = lifetimes.copy_constructed
     copy_into = lifetimes.copy_into
     copy_members = lifetimes.copy_members
-    delete = lifetimes.delete
     destroy = lifetimes.destroy
     destroy_temporaries = lifetimes.destroy_temporaries
     destroy_variables = lifetimes.destroy_variables
@@ -280,7 +277,6 @@ class Evaluator:
     chosen_arm = branches.chosen_arm
     condition_text = branches.condition_text
     evaluate_both_arms = branches.evaluate_both_arms
-    evaluate_choice = branches.evaluate_choice
     truth = branches.truth
     after_breaks = branches.after_breaks
     decided = branches.decided

@@ -32,6 +32,7 @@ def _thrown(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
 
 
 def execute_try(ev: Evaluator, one: tree.Try, scope: Scope) -> Left | None:
+    """Run a try block and the handlers that may catch what it throws."""
     thrown: list[Escape] = []
     ev.tries.append((thrown, len(ev.branches)))
     try:
@@ -76,6 +77,8 @@ def _caught(ev: Evaluator, one: tree.Try, left: Left, scope: Scope) -> Left | No
 def _handler(
     ev: Evaluator, handler: tuple[tree.Parameter | None, tree.Statement], value: Any, scope: Scope
 ) -> Callable[[], Left | None]:
+    """Return what runs a handler. value: the exception, None where it is not known."""
+
     def run() -> Left | None:
         inner, before = Scope(scope), ev.caught
         parameter = handler[0]
@@ -132,8 +135,10 @@ def _same_or_base(kind: Kind, wanted: Kind, text: str) -> bool | None:
 
 
 def _ways(record: Record, base: Record) -> int:
+    """Return how many times a class has another as its base."""
     return sum(1 if one is base else _ways(one, base) for one in record.bases)
 
 
 def _derived(record: Record) -> list[Record]:
+    """Return a class and all of its bases."""
     return [record, *(inner for one in record.bases for inner in _derived(one))]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import INT, PYTHON, UINT, ULONG
+from lanescope.cxx.integers import INT, PYTHON, ULONG
 from lanescope.deadline import check_deadline
-from lanescope.reader.code import traits, tree, word
+from lanescope.reader.code import traits, tree
 from lanescope.reader.code.allocating import evaluate_new
 from lanescope.reader.code.assigning import evaluate_assignment
 from lanescope.reader.code.branches import evaluate_choice
@@ -45,8 +45,7 @@ MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
 _TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode", re.I)
 MOST_KEPT = 64  # items of an array that is kept with a call
-
-
+_ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
 _THROWS = re.compile(r"\bthrow\b")
 _ADDRESS = re.compile(r"addr|desc|enc|int|u32|u64|off|base|lo(?:w)?$|start", re.I)  # a number by its name
 
@@ -94,6 +93,7 @@ def enter(
     refers: bool = False,
     constant: bool = False,
 ) -> None:
+    """Begin to run a function."""
     frame = Frame(name, span, entry, passed or {}, refers=refers, constant=constant)
     frame.start, frame.depth = len(ev.log), len(ev.branches)
     frame.targets, ev.targets = ev.targets, []
@@ -118,11 +118,8 @@ def written(ev: Evaluator, one: tree.Expression) -> tuple[Span, tuple[Span, ...]
 
 
 def leave(ev: Evaluator) -> None:
+    """End the function that was entered last."""
     ev.targets = ev.frames.pop().targets
-
-
-def cast_int(ev: Evaluator, value: Int, bits: int) -> Int:
-    return word.convert(value, UINT if bits == 32 else ULONG)
 
 
 def kept(ev: Evaluator, term: Term) -> None:
@@ -139,6 +136,7 @@ def kept(ev: Evaluator, term: Term) -> None:
 
 
 def spend(ev: Evaluator) -> None:
+    """Count a step; BudgetError where the budget is spent."""
     check_deadline()
     ev.left -= 1
     if ev.left < 0 or ev.nested > 150:
@@ -275,6 +273,7 @@ def _cast(ev: Evaluator, one: tree.Cast, kind: Kind, inner: tree.Expression, giv
 
 
 def key(ev: Evaluator, value: Any) -> Any:
+    """Return a value as the key of a dict."""
     return value.known if isinstance(value, Int) and value.known is not None else str(value)
 
 
@@ -406,9 +405,6 @@ _RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, Scope], Any]] = {
     tree.Table: _evaluate_table,
     tree.Other: _evaluate_other,
 }
-
-
-_ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
 
 
 def pointer_like(base: Linear) -> str:

@@ -161,6 +161,7 @@ def _unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | Term:
 
 
 def _forget_object(ev: Evaluator, value: Object, name: str, integers: bool, quiet: bool) -> None:
+    """Make what the members of an object hold unknown."""
     if isinstance(value.store.value, Int):
         own = ev.fresh(value.store.name or name or "?")
         ev.put(value.store, free(own, value.store.value.type))
@@ -244,6 +245,7 @@ def forget_alike(ev: Evaluator, this: Any, function: tree.Function | None) -> No
 
 
 def _has_object(value: Any, record: Record | None) -> bool:
+    """Return whether a value is an object of a class, or of one derived from it."""
     if isinstance(value, Array):
         return bool(value.cells) and _has_object(value.cells[0].value, record)
     return isinstance(value, Object) and record is not None and value.record.descends(record)

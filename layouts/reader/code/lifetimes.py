@@ -63,6 +63,7 @@ def copy_members(ev: Evaluator, made: Object, record: Record, argument: Argument
 
 
 def _copied_member(ev: Evaluator, cell: Cell, argument: Argument) -> Any:
+    """Return a copy of a member, by the copy constructor of its class."""
     value = cell.value
     if isinstance(value, Object) and value.record.copies:
         kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
@@ -114,6 +115,7 @@ def assign_into(ev: Evaluator, made: Object, record: Record, argument: Argument)
 
 
 def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: Argument) -> None:
+    """Assign a member, by the operator= of its class."""
     old, value = mine.value, other.value
     if isinstance(old, Object) and isinstance(value, Object) and old.record is value.record:
         kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
@@ -145,6 +147,7 @@ def destroy(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
 
 
 def _end(ev: Evaluator, value: Object, record: Record, span: tuple[int, int]) -> None:
+    """Run the destructors that a class and its members and bases have."""
     if not record.ends:
         return
     value.dynamic = record
@@ -302,6 +305,7 @@ def _may_end(value: Any) -> bool:
 
 
 def _kinds_in(values: Sequence[Any], deep: int = 0) -> Iterator[Kind]:
+    """Yield the types among values, and those in their template arguments."""
     for value in values:
         if isinstance(value, Kind):
             yield value
@@ -327,6 +331,7 @@ def own_members(record: Record) -> list[str]:
 
 
 def _copies_items(value: Array) -> bool:
+    """Return whether an array has objects that their copy constructors copy."""
     first = value.cells[0].value if value.cells else None
     return _copies_items(first) if isinstance(first, Array) else isinstance(first, Object) and first.record.copies
 

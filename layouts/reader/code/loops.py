@@ -26,6 +26,7 @@ FREE_TURNS = (3, 3, 2)  # of a loop whose end is not known, by how many it stand
 
 
 def _turns(ev: Evaluator) -> int:
+    """Return how many turns are followed of a loop that builds descriptors."""
     return MOST_TURNS[min(len(ev.loops), len(MOST_TURNS) - 1)]
 
 

@@ -54,6 +54,7 @@ def _label(body: Sequence[tree.Statement], left: Left) -> int | None:
 
 
 def leave_block(ev: Evaluator, scope: Scope, left: Left | None) -> None:
+    """End a block: destroy its variables, but for the object that a function returns."""
     if left is not None and left.word == "return" and isinstance(left.value, Object):
         ev.release(scope, left.value)
     ev.destroy_variables(scope)
@@ -258,6 +259,7 @@ _STATEMENTS: dict[type[tree.Statement], Callable[[Evaluator, Any, Scope], Left |
 
 
 def run_body(ev: Evaluator, function: tree.Function, scope: Scope) -> Left | None:
+    """Run the body of a function; return what ended it."""
     body = function.body.make() if isinstance(function.body, tree.Deferred) else function.body
     if isinstance(body, tree.Block):
         return run(ev, body.body, scope)
@@ -287,4 +289,5 @@ def entry(ev: Evaluator, function: tree.Function, scope: Scope, this: Any = None
 
 
 def array(ev: Evaluator, values: Iterable[Any], element: Kind | None = None, name: str = "") -> Array:
+    """Return an array that is no variable's, of values."""
     return Array([Cell(value, element) for value in values], element, name)

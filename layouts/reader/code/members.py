@@ -228,6 +228,7 @@ def _member_of_value(ev: Evaluator, value: Any, name: str, templates: Any) -> An
 
 
 def _object_member(ev: Evaluator, value: Object, name: str, span: Span, templates: Any) -> Any:
+    """Return a member of an object, or the function of its class."""
     record = value.record
     if name in value.members:
         cell = value.members[name]

@@ -203,6 +203,7 @@ def _apart(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) ->
 
 
 def marked(ev: Evaluator, value: Int, at: tree.Expression | None) -> Int:
+    """Note of a number where the text writes it."""
     return ev.mark(value, at.span) if at is not None else value
 
 
@@ -213,6 +214,7 @@ def binary(ev: Evaluator, op: str, one: Int, two: Int) -> Int:
 
 
 def _binary_of(ev: Evaluator, op: str, one: Int, two: Int) -> Int:
+    """Apply an operator to two integers."""
     kind = common(one.type, two.type)
     match op:
         case "+" | "-":

@@ -103,6 +103,7 @@ def _both_open(ev: Evaluator, one: tree.Binary, left: Any, right: Any, truth: bo
 
 
 def unknown(ev: Evaluator, one: tree.Expression) -> Int:
+    """Return the unknown truth of an expression."""
     return free(ev.words(one), BOOL)
 
 
@@ -229,11 +230,13 @@ def _folded(ev: Evaluator, one: tree.Fold, values: list[Any], from_left: bool) -
 
 
 def _names_empty_pack(ev: Evaluator, pattern: tree.Expression, scope: Scope) -> bool:
+    """Return whether a name is of a parameter pack."""
     names = pattern.path if isinstance(pattern, tree.Name | tree.Type) else ()
     return any(isinstance(find_name(scope, name)[0], Pack) for name, _ in names)
 
 
 def _logical_fold(ev: Evaluator, one: tree.Fold, pattern: tree.Expression, scopes: list[Scope]) -> Any:
+    """Fold with && or ||."""
     for inner in scopes:
         truth = ev.truth(ev.value(pattern, inner))
         if truth is None:

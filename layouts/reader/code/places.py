@@ -124,7 +124,8 @@ def _place_call(ev: Evaluator, one: tree.Call, scope: Scope) -> Any:
     return made.place if isinstance(made, Referred) else made
 
 
-_RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, Scope], Any]] = {
+_Rule = Callable[["Evaluator", Any, Scope], Any]
+_RULES: dict[type[tree.Expression], _Rule] = {
     tree.Name: _place_name,
     tree.Type: _place_name,
     tree.Member: _place_member,
@@ -132,7 +133,7 @@ _RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, Scope], Any]] = {
     tree.Unary: _place_unary,
     tree.Cast: _place_cast,
 }
-_CXX_RULES = {
+_CXX_RULES: dict[type[tree.Expression], _Rule] = {
     **_RULES,
     tree.Assign: _place_assigned,
     tree.Binary: _place_binary,
@@ -196,6 +197,7 @@ def load(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
 
 
 def _load_part(ev: Evaluator, place: Part) -> Any:
+    """Return what the bits of a member hold; structs and arrays stay places."""
     if place.field.inner is not None or place.field.count:
         return place
     store = place.of.store.value
@@ -208,6 +210,7 @@ def _load_part(ev: Evaluator, place: Part) -> Any:
 
 
 def _load_joint(ev: Evaluator, place: Joint, at: tree.Expression) -> Int:
+    """Return the integer that several places are together."""
     total = Int(0, IntegerType("bits", sum(place.widths), False))
     low = 0
     for one, width in zip(place.places, place.widths, strict=True):

@@ -78,6 +78,7 @@ def _beyond(array: Array, at: int | None, element: Kind | None) -> Any:
 
 
 def _flat(array: Array) -> Iterator[Cell]:
+    """Yield the items of arrays in an array."""
     for cell in array.cells:
         if isinstance(cell.value, Array):
             yield from _flat(cell.value)
@@ -110,11 +111,13 @@ def pointee(kind: Kind) -> Kind | None:
 
 
 def _memory_key(ev: Evaluator, pointer: Pointer) -> tuple[str, int]:
+    """Return what tells places in memory apart: where, and how many bits."""
     kind = pointer.element
     return str(pointer.base), kind.bits or 0 if kind is not None and not kind.pointers else 64
 
 
 def load_memory(ev: Evaluator, place: Deref, at: tree.Expression) -> Any:
+    """Return what stands behind a pointer to no variable, a symbol that stays the same until it may be written."""
     known = ev.memory.get(_memory_key(ev, place.pointer))
     if known is not None:
         return known[1].value
