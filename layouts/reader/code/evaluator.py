@@ -274,14 +274,14 @@ class Evaluator:
     assign_name = declarations.assign_name
     item_place = declarations.item_place
     # branches
+    after_breaks = branches.after_breaks
     chosen_arm = branches.chosen_arm
     condition_text = branches.condition_text
-    evaluate_both_arms = branches.evaluate_both_arms
-    truth = branches.truth
-    after_breaks = branches.after_breaks
     decided = branches.decided
     enter_case = branches.enter_case
+    evaluate_both_arms = branches.evaluate_both_arms
     merge = branches.merge
+    truth = branches.truth
     whole = branches.whole
     # forgetting
     forget = forgetting.forget

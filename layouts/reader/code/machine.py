@@ -80,6 +80,9 @@ def execute(ev: Evaluator, one: tree.Statement, scope: Scope) -> Left | None:
         return Left("throw", thrown.value)
     finally:
         del ev.temporaries[made:]
+        if ev.misread:  # a < b … > c read as template arguments: what else stands there is not known
+            ev.misread = False
+            ev.forget_names(ev.text[slice(*one.span)], scope)
 
 
 def _execute_expression(ev: Evaluator, one: tree.Do, scope: Scope) -> None:

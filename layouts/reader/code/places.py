@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def place(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
     """What an expression names: a cell, a part of an object, what a pointer points to; else its value."""
-    rule = (_RULES if ev.python else _CXX_RULES).get(type(one), _value_of)
+    rule: _Rule = (_RULES if ev.python else _CXX_RULES).get(type(one), _value_of)
     return rule(ev, one, scope)
 
 
