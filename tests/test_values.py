@@ -19,6 +19,7 @@ STATE = {
     "Object",
     "Array",
     "Escape",
+    "LoopRun",
     "Target",
     "Template",
     "Match",

@@ -21,6 +21,7 @@ MOST_PARTS = 256  # of a global variable
 
 
 def execute_assembly(ev: Evaluator, one: tree.Assembly, scope: Scope) -> None:
+    """Run an asm statement: keep it, and write its outputs and what its pointers point to."""
     places: list[Any] = []  # of outputs
     values: list[Any] = []  # before; what an instruction accumulates into is not looked at
     for kind, value in one.operands:
@@ -41,6 +42,7 @@ def execute_assembly(ev: Evaluator, one: tree.Assembly, scope: Scope) -> None:
 
 
 def _record(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> None:
+    """Keep an asm statement with the values that it was given."""
     if len(ev.assembled) >= MOST_ASSEMBLED:
         return
     ev.ran += 1
@@ -71,21 +73,11 @@ def _record(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> None:
 def write_outputs(
     ev: Evaluator, one: tree.Assembly, places: Sequence[Any], values: Sequence[Any], scope: Scope
 ) -> None:
+    """Write what a statement's PTX computes into its outputs; those that it does not say become unknown."""
     outputs = [n for n, (kind, _) in enumerate(one.operands) if kind.startswith(("=", "+"))]
     whole = [n for n in outputs if not _real(one.operands[n][0])]
-    made: list[Any] = [None] * len(one.operands)
-    if whole and one.code is not None:
-        names = one.names or ("",) * len(one.operands)
-        given = [
-            assembly.Operand(kind, name, value)
-            for (kind, _), name, value in zip(one.operands, names, values, strict=True)
-        ]
-        made = assembly.outputs(one.code, given, ev.shared_address)
-    key = (
-        None
-        if one.volatile or any(n not in outputs and values[n] is None for n in range(len(values)))
-        else (one.text, *(_key(value) for value in values))
-    )
+    made: Sequence[Any] = _computed(ev, one, values) if whole else [None] * len(one.operands)
+    key = _statement_key(one, outputs, values)
     for n in whole:
         kind, target = one.operands[n]
         fits = _fits(places[n], assembly.Operand(kind).bits) and not isinstance(target, tree.Cast)
@@ -94,6 +86,29 @@ def write_outputs(
             ev.store(places[n], ev.mark(made[n], one.span) if wide else made[n], one.span)
         else:
             _lose(ev, places[n], target, scope, None if key is None or not fits else (*key, n))
+    _lose_reals(ev, one, outputs, scope)
+
+
+def _statement_key(one: tree.Assembly, outputs: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return what tells statements apart that leave different outputs; None where the inputs do not say."""
+    if one.volatile or any(n not in outputs and value is None for n, value in enumerate(values)):
+        return None
+    return one.text, *(_key(value) for value in values)
+
+
+def _computed(ev: Evaluator, one: tree.Assembly, values: Sequence[Any]) -> Sequence[Any]:
+    """Return what a statement's PTX leaves in each operand, None where that is not known."""
+    if one.code is None:
+        return [None] * len(one.operands)
+    names = one.names or ("",) * len(one.operands)
+    given = [
+        assembly.Operand(kind, name, value) for (kind, _), name, value in zip(one.operands, names, values, strict=True)
+    ]
+    return assembly.outputs(one.code, given, ev.shared_address)
+
+
+def _lose_reals(ev: Evaluator, one: tree.Assembly, outputs: Sequence[int], scope: Scope) -> None:
+    """Make the variables unknown that floating-point outputs are written to."""
     for root in dict.fromkeys(_root(one.operands[n][1]) for n in outputs if _real(one.operands[n][0])):
         found = ev.resolve(root.path, scope) if root is not None else None
         if isinstance(found, PLACES):
@@ -189,9 +204,6 @@ def absent(ev: Evaluator, value: Any) -> bool:
     return isinstance(value, Pointer) and (value.base == Linear() or str(value) in ev.left_over)
 
 
-# given by the machine
-
-
 def _real(constraint: str) -> bool:
     """Whether an operand is a floating-point register."""
     return "f" in constraint or "d" in constraint
@@ -209,6 +221,7 @@ def _fits(place: Any, bits: int) -> bool:
 
 
 def _key(value: Any) -> Any:
+    """Return what tells inputs apart."""
     whole = number(value) if value is not None and not isinstance(value, str) else None
     return str(value) if whole is None else (whole.const, whole.pieces)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from lanescope.deadline import reading_at
 from lanescope.reader.code import cxx, merging, python, tree
+from lanescope.reader.code.definitions import DEFINITIONS
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, Frame
 from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
 from lanescope.reader.code.known import PRELUDE, fields_union
-from lanescope.reader.code.machine import DEFINITIONS
 from lanescope.reader.code.merging import Records
 from lanescope.reader.code.predefined import Presumed
 from lanescope.reader.code.preprocess import Preprocessor

@@ -6,15 +6,20 @@ import re
 from typing import Any
 
 from lanescope.reader.code import (
+    allocating,
     assembling,
     assigning,
+    branches,
     call_arguments,
     calling,
     candidates,
     conversions,
+    declarations,
+    definitions,
     expressions,
     finding,
     foreign_unions,
+    forgetting,
     initializers,
     instances,
     library_calls,
@@ -22,14 +27,20 @@ from lanescope.reader.code import (
     loops,
     machine,
     making,
+    members,
     naming,
+    operations,
     operator_calls,
     operators,
     parameters,
     paths,
     places,
+    pointers,
     python_calls,
     side_effects,
+    sizing,
+    storing,
+    views,
 )
 from lanescope.reader.code.expressions import Frame
 from lanescope.reader.code.finding import Assembled, Found, Made, Pitfall
@@ -176,17 +187,7 @@ class Evaluator:
     pattern_evaluator = instances.pattern_evaluator
     template_argument_value = instances.template_argument_value
     # operators
-    binary = operators.binary
-    chosen_arm = operators.chosen_arm
-    condition_text = operators.condition_text
     evaluate_binary = operators.evaluate_binary
-    evaluate_both_arms = operators.evaluate_both_arms
-    evaluate_choice = operators.evaluate_choice
-    evaluate_sizeof = operators.evaluate_sizeof
-    evaluate_unary = operators.evaluate_unary
-    number_of_object = operators.number_of_object
-    operate = operators.operate
-    truth = operators.truth
     unknown = operators.unknown
     # calling
     call = calling.call
@@ -216,26 +217,34 @@ class Evaluator:
     evaluate_arguments = python_calls.evaluate_arguments
     item = python_calls.item
     items_of = python_calls.items_of
+    # operations
+    binary = operations.binary
+    number_of_object = operations.number_of_object
+    operate = operations.operate
+    # sizing
+    evaluate_sizeof = sizing.evaluate_sizeof
     # places
     address_of = places.address_of
-    decayed = places.decayed
     load = places.load
-    member = places.member
-    part_items = places.part_items
     place = places.place
-    pointee_of = places.pointee_of
-    store_memory = places.store_memory
-    target = places.target
-    viewed_bits = places.viewed_bits
+    # pointers
+    decayed = pointers.decayed
+    pointee_of = pointers.pointee_of
+    store_memory = pointers.store_memory
+    target = pointers.target
+    # views
+    viewed_bits = views.viewed_bits
+    # members
+    member = members.member
+    part_items = members.part_items
     # assigning
     assign_place = assigning.assign_place
-    copied = assigning.copied
-    evaluate_assignment = assigning.evaluate_assignment
     local = assigning.local
-    store = assigning.store
-    symbolic = assigning.symbolic
+    # storing
+    copied = storing.copied
+    store = storing.store
+    symbolic = storing.symbolic
     # expressions
-    allocates = expressions.allocates
     drop = expressions.drop
     enter = expressions.enter
     kept = expressions.kept
@@ -245,13 +254,14 @@ class Evaluator:
     spend = expressions.spend
     value = expressions.value
     written = expressions.written
+    # allocating
+    allocates = allocating.allocates
     # lifetimes
     abandon = lifetimes.abandon
     assign_into = lifetimes.assign_into
     copy_constructed = lifetimes.copy_constructed
     copy_into = lifetimes.copy_into
     copy_members = lifetimes.copy_members
-    delete = lifetimes.delete
     destroy = lifetimes.destroy
     destroy_temporaries = lifetimes.destroy_temporaries
     destroy_variables = lifetimes.destroy_variables
@@ -261,42 +271,44 @@ class Evaluator:
     release = lifetimes.release
     whole_expression = lifetimes.whole_expression
     # loops
-    execute_each = loops.execute_each
     execute_loop = loops.execute_loop
     # assembling
     absent = assembling.absent
     earlier = assembling.earlier
-    execute_assembly = assembling.execute_assembly
     forget_entry = assembling.forget_entry
     may_be_written = assembling.may_be_written
     outlives = assembling.outlives
     unshared = assembling.unshared
     write_outputs = assembling.write_outputs
     # machine
-    after_breaks = machine.after_breaks
-    argument_of_place = machine.argument_of_place
     array = machine.array
-    assign_name = machine.assign_name
-    decided = machine.decided
-    define = machine.define
-    enter_case = machine.enter_case
     entry = machine.entry
     execute = machine.execute
-    execute_if = machine.execute_if
-    execute_try = machine.execute_try
-    execute_using = machine.execute_using
-    find_owner = machine.find_owner
     finish = machine.finish
-    forget = machine.forget
-    forget_alike = machine.forget_alike
-    forget_all = machine.forget_all
-    forget_globals = machine.forget_globals
-    forget_names = machine.forget_names
-    fresh = machine.fresh
-    item_place = machine.item_place
     leave_block = machine.leave_block
-    lose_control = machine.lose_control
-    merge = machine.merge
     run_body = machine.run_body
-    skip_unread = machine.skip_unread
-    whole = machine.whole
+    # definitions
+    define = definitions.define
+    find_owner = definitions.find_owner
+    # declarations
+    argument_of_place = declarations.argument_of_place
+    assign_name = declarations.assign_name
+    item_place = declarations.item_place
+    # branches
+    after_breaks = branches.after_breaks
+    chosen_arm = branches.chosen_arm
+    condition_text = branches.condition_text
+    decided = branches.decided
+    enter_case = branches.enter_case
+    evaluate_both_arms = branches.evaluate_both_arms
+    merge = branches.merge
+    truth = branches.truth
+    whole = branches.whole
+    # forgetting
+    forget = forgetting.forget
+    forget_alike = forgetting.forget_alike
+    forget_all = forgetting.forget_all
+    forget_globals = forgetting.forget_globals
+    forget_names = forgetting.forget_names
+    fresh = forgetting.fresh
+    lose_control = forgetting.lose_control

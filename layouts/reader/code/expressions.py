@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, INT, PYTHON, UINT, ULONG
+from lanescope.cxx.integers import INT, PYTHON, ULONG
 from lanescope.deadline import check_deadline
-from lanescope.reader.code import traits, tree, word
+from lanescope.reader.code import traits, tree
+from lanescope.reader.code.allocating import evaluate_new
+from lanescope.reader.code.assigning import evaluate_assignment
+from lanescope.reader.code.branches import evaluate_choice
 from lanescope.reader.code.finding import Made
 from lanescope.reader.code.known import CONSTANTS, LIMITS, MEMBERS
-from lanescope.reader.code.lookup import find_name, this_of
+from lanescope.reader.code.lambdas import evaluate_lambda
+from lanescope.reader.code.lifetimes import delete
+from lanescope.reader.code.operators import evaluate_fold, evaluate_unary
 from lanescope.reader.code.paths import Escape, Left
-from lanescope.reader.code.places import pointee
+from lanescope.reader.code.pointers import pointee
 from lanescope.reader.code.records import measured
 from lanescope.reader.code.values import (
     PLACES,
     VOID,
-    Address,
     Array,
     Cell,
-    Closure,
     Enumeration,
     Kind,
     Object,
-    Overlay,
-    Pack,
     Pointer,
-    Record,
     Referred,
     Scope,
     Template,
     Term,
     short,
 )
-from lanescope.reader.code.word import Int, Linear, Span, free, symbol
-from lanescope.reader.code.writes import used_names
+from lanescope.reader.code.word import Int, Linear, Span, free
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -45,8 +45,7 @@ MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
 _TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode", re.I)
 MOST_KEPT = 64  # items of an array that is kept with a call
-
-
+_ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
 _THROWS = re.compile(r"\bthrow\b")
 _ADDRESS = re.compile(r"addr|desc|enc|int|u32|u64|off|base|lo(?:w)?$|start", re.I)  # a number by its name
 
@@ -94,6 +93,7 @@ def enter(
     refers: bool = False,
     constant: bool = False,
 ) -> None:
+    """Begin to run a function."""
     frame = Frame(name, span, entry, passed or {}, refers=refers, constant=constant)
     frame.start, frame.depth = len(ev.log), len(ev.branches)
     frame.targets, ev.targets = ev.targets, []
@@ -118,11 +118,8 @@ def written(ev: Evaluator, one: tree.Expression) -> tuple[Span, tuple[Span, ...]
 
 
 def leave(ev: Evaluator) -> None:
+    """End the function that was entered last."""
     ev.targets = ev.frames.pop().targets
-
-
-def cast_int(ev: Evaluator, value: Int, bits: int) -> Int:
-    return word.convert(value, UINT if bits == 32 else ULONG)
 
 
 def kept(ev: Evaluator, term: Term) -> None:
@@ -139,6 +136,7 @@ def kept(ev: Evaluator, term: Term) -> None:
 
 
 def spend(ev: Evaluator) -> None:
+    """Count a step; BudgetError where the budget is spent."""
     check_deadline()
     ev.left -= 1
     if ev.left < 0 or ev.nested > 150:
@@ -153,81 +151,108 @@ def drop(ev: Evaluator, one: tree.Expression, scope: Scope) -> None:
 
 
 def value(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
+    """Return what an expression gives; see values.py for what that can be."""
     ev.spend()
     ev.nested += 1
     try:
-        return _value(ev, one, scope)
+        return _RULES.get(type(one), _evaluate_unread)(ev, one, scope)
     finally:
         ev.nested -= 1
 
 
-def _value(ev: Evaluator, one: tree.Expression, scope: Scope) -> Any:
-    match one:
-        case tree.Num(value=value, type=kind):
-            return Int(value, PYTHON if ev.python else kind, low=_lowest(value), origin=(one.span,))
-        case tree.Text(value=value):
-            return value
-        case tree.Name() | tree.Type():
-            return ev.named(one, scope)
-        case tree.Binary():
-            made = ev.evaluate_binary(one, scope)
-            return ev.load(made, one) if isinstance(made, Referred) else made
-        case tree.Assign():
-            return ev.evaluate_assignment(one, scope)
-        case tree.Call():
-            made = ev.evaluate_call(one, scope)
-            return ev.load(made, one) if isinstance(made, Referred) else made
-        case tree.Member() | tree.Index():
-            return ev.load(ev.place(one, scope), one)
-        case tree.Cast(type=kind) if kind.reference and not ev.python:
-            return ev.load(ev.place(one, scope), one)
-        case tree.Cast(type=kind, value=inner):
-            if (summed := _misread_cast(ev, one, scope)) is not None:
-                return ev.value(summed, scope)
-            made = ev.kind(kind, scope)
-            if isinstance(inner, tree.Items):
-                return ev.initial(inner, made, scope, "")
-            given = ev.value(inner, scope)
-            if isinstance(given, Int):
-                given = _cast(ev, one, made, inner, given)
-            return cast(ev, given, made, inner, one)
-        case tree.Unary():
-            return ev.evaluate_unary(one, scope)
-        case tree.Declared(statement=statement):
-            ev.execute(statement, scope)
-            found = scope.names.get(statement.name)
-            return ev.load(found, one) if isinstance(found, PLACES) else found
-        case tree.Fold():
-            return _fold(ev, one, scope)
-        case tree.New():
-            return _new(ev, one, scope)
-        case tree.Delete():
-            return ev.delete(one, scope)
-        case tree.OffsetOf():
-            record = ev.kind(one.type, scope).record
-            found = measured(ev, record).offsets.get(one.member) if record is not None else None
-            return Int(found, ULONG) if found is not None else free(ev.words(one), ULONG)
-        case tree.Real(text=text, bits=bits):
-            return Term(text, Kind("double" if bits == 64 else "float", None, bits), span=one.span)
-        case tree.Choice():
-            return ev.evaluate_choice(one, scope)
-        case tree.Items():
-            return ev.initial(one, ev.kind(one.type, scope) if one.type else None, scope, "")
-        case tree.SizeOf(value=inner):
-            return ev.evaluate_sizeof(one, inner, scope)
-        case tree.Lambda(function=function):
-            return Closure((function,), scope) if ev.python else _lambda(ev, one, scope)
-        case tree.Table(items=items):
-            return {ev.key(ev.value(k, scope)): ev.value(v, scope) for k, v in items}
-        case tree.Other(text=text):
-            if _ACTS.search(text) and not ev.python:  # ({ … }), and what else is not evaluated
-                ev.forget_names(text, scope)
-                ev.forget_globals()
-            if ev.tries and _THROWS.search(text):
-                ev.escape("?", Left("throw", None), {})
-            return Term(text, span=one.span)
-        case _:
-            return Term(ev.words(one), span=one.span)
+# rules, by the class of an expression ------------------------------------------------------------------------------
+
+
+def _evaluate_integer(ev: Evaluator, one: tree.Num, scope: Scope) -> Int:
+    """An integer literal."""
+    return Int(one.value, PYTHON if ev.python else one.type, low=_lowest(one.value), origin=(one.span,))
+
+
+def _evaluate_real(ev: Evaluator, one: tree.Real, scope: Scope) -> Term:
+    """A floating-point literal."""
+    return Term(one.text, Kind("double" if one.bits == 64 else "float", None, one.bits), span=one.span)
+
+
+def _evaluate_text(ev: Evaluator, one: tree.Text, scope: Scope) -> str:
+    """A string literal."""
+    return one.value
+
+
+def _evaluate_place(ev: Evaluator, one: tree.Member | tree.Index, scope: Scope) -> Any:
+    """A member or an item."""
+    return ev.load(ev.place(one, scope), one)
+
+
+def _evaluate_operation(ev: Evaluator, one: tree.Binary, scope: Scope) -> Any:
+    """left op right; what the reference of an operator of the text names."""
+    made = ev.evaluate_binary(one, scope)
+    return ev.load(made, one) if isinstance(made, Referred) else made
+
+
+def _evaluate_call(ev: Evaluator, one: tree.Call, scope: Scope) -> Any:
+    """A call; what the reference that the function gives names."""
+    made = ev.evaluate_call(one, scope)
+    return ev.load(made, one) if isinstance(made, Referred) else made
+
+
+def _evaluate_cast(ev: Evaluator, one: tree.Cast, scope: Scope) -> Any:
+    """A cast, also T(value) and T{…}."""
+    if one.type.reference and not ev.python:
+        return ev.load(ev.place(one, scope), one)
+    summed = _misread_cast(ev, one, scope)
+    if summed is not None:
+        return ev.value(summed, scope)
+    made = ev.kind(one.type, scope)
+    if isinstance(one.value, tree.Items):
+        return ev.initial(one.value, made, scope, "")
+    given = ev.value(one.value, scope)
+    if isinstance(given, Int):
+        given = _cast(ev, one, made, one.value, given)
+    return cast(ev, given, made, one.value, one)
+
+
+def _evaluate_declared(ev: Evaluator, one: tree.Declared, scope: Scope) -> Any:
+    """A declaration as a condition: the variable's value."""
+    ev.execute(one.statement, scope)
+    found = scope.names.get(one.statement.name)
+    return ev.load(found, one) if isinstance(found, PLACES) else found
+
+
+def _evaluate_offset(ev: Evaluator, one: tree.OffsetOf, scope: Scope) -> Int:
+    """offsetof(type, member)."""
+    record = ev.kind(one.type, scope).record
+    found = measured(ev, record).offsets.get(one.member) if record is not None else None
+    return Int(found, ULONG) if found is not None else free(ev.words(one), ULONG)
+
+
+def _evaluate_items(ev: Evaluator, one: tree.Items, scope: Scope) -> Any:
+    """{a, b} and T{a, b}."""
+    return ev.initial(one, ev.kind(one.type, scope) if one.type else None, scope, "")
+
+
+def _evaluate_sizeof(ev: Evaluator, one: tree.SizeOf, scope: Scope) -> Int:
+    """sizeof and alignof."""
+    return ev.evaluate_sizeof(one, one.value, scope)
+
+
+def _evaluate_table(ev: Evaluator, one: tree.Table, scope: Scope) -> dict[Any, Any]:
+    """A dict of Python."""
+    return {ev.key(ev.value(k, scope)): ev.value(v, scope) for k, v in one.items}
+
+
+def _evaluate_other(ev: Evaluator, one: tree.Other, scope: Scope) -> Term:
+    """What is not evaluated, ({ … }) among it: what it may write is not known, and it may throw."""
+    if _ACTS.search(one.text) and not ev.python:
+        ev.forget_names(one.text, scope)
+        ev.forget_globals()
+    if ev.tries and _THROWS.search(one.text):
+        ev.escape("?", Left("throw", None), {})
+    return Term(one.text, span=one.span)
+
+
+def _evaluate_unread(ev: Evaluator, one: tree.Expression, scope: Scope) -> Term:
+    """An expression that has no rule: a symbol of its text."""
+    return Term(ev.words(one), span=one.span)
 
 
 def _cast(ev: Evaluator, one: tree.Cast, kind: Kind, inner: tree.Expression, given: Int) -> Any:
@@ -248,6 +273,7 @@ def _cast(ev: Evaluator, one: tree.Cast, kind: Kind, inner: tree.Expression, giv
 
 
 def key(ev: Evaluator, value: Any) -> Any:
+    """Return a value as the key of a dict."""
     return value.known if isinstance(value, Int) and value.known is not None else str(value)
 
 
@@ -277,156 +303,12 @@ def _misread_cast(ev: Evaluator, one: tree.Cast, scope: Scope) -> tree.Binary | 
     return tree.Binary(inner.op, tree.Name(kind.path, span=kind.span), inner.value, span=one.span)
 
 
-def _lambda(ev: Evaluator, one: tree.Lambda, scope: Scope) -> Closure:
-    """A lambda with copies of what it captures by value, as it is made."""
-    inner = Scope(scope, "lambda")
-    inner.consts.add("(new)")
-    named = {capture.name: capture for capture in one.captures}
-    if one.default == "=":
-        for name in used_names(one.function):
-            found, home = find_name(scope, name)
-            member = "this" in home.names  # [=] captures `this`, not what it points to
-            local = isinstance(found, PLACES) and home.owner != "namespace" and name not in named and not member
-            if local and name != "this":
-                value = _captured(ev, ev.load(found, one))
-                inner.names[name] = Cell(value, None, name, one.span, -1)
-    for capture in one.captures:
-        if capture.name == "*this":
-            this = this_of(scope)
-            if isinstance(this, Object):
-                members = ev.this_scope(scope, ev.copied(this), None)
-                inner.names.update(members.names)
-            continue
-        if capture.name == "this":
-            continue
-        if capture.value is not None:
-            place = ev.place(capture.value, scope) if capture.by_reference else None
-            value = (
-                place
-                if isinstance(place, PLACES)
-                else Cell(_captured(ev, ev.value(capture.value, scope)), None, capture.name, capture.span, -1)
-            )
-            inner.names[capture.name] = value
-        elif not capture.by_reference:
-            found = find_name(scope, capture.name)[0]
-            if isinstance(found, PLACES):
-                value = _captured(ev, ev.load(found, one))
-                kind = found.kind if isinstance(found, Cell) else None
-                inner.names[capture.name] = Cell(value, kind, capture.name, capture.span, -1)
-    return Closure((one.function,), scope, captured=inner)
-
-
-def _captured(ev: Evaluator, value: Any) -> Any:
-    """A copy that a lambda keeps. Where it is destroyed is not followed."""
-    if isinstance(value, Object) and value.record.ends and ev.haunting is not None:
-        ev.haunting.append(value)
-    if isinstance(value, Object) and value.held and value.record.copies:
-        return ev.copied(value)
-    return ev.copied(value, 1 if not isinstance(value, Object) or value.held else 0)
-
-
-def _new(ev: Evaluator, one: tree.New, scope: Scope) -> Any:
-    kind = ev.kind(one.type, scope)
-    places = [ev.pointee_of(ev.value(where, scope), one) for where in one.placement]
-    for place in places:  # what stood there is no more
-        ev.forget(place)
-    if ev.allocates("new", kind.record):
-        ev.forget_all(scope)
-    if kind.dims:
-        return _new_array(ev, one, kind, scope)
-    if one.braced:
-        value = ev.initial(tree.Items(tuple(("", a) for a in one.arguments)), kind, scope, "")
-    elif one.bare:
-        value = ev.default(kind, ev.fresh("new"))
-    else:
-        given = ev.arguments(tree.Call(tree.Other(""), one.arguments), scope)
-        if kind.record is not None and not kind.pointers:
-            value = ev.constructed(ev.instance(kind.record, ""), given)
-        else:
-            value = ev.construct(kind, [argument.value for argument in given], one, scope)
-    if isinstance(value, Object):
-        value.held = True
-        for place in places:
-            inner = place.place if isinstance(place, Overlay) else place
-            old = inner.value if isinstance(inner, Cell) else None
-            if isinstance(inner, Cell) and isinstance(old, Object) and old.record is value.record:
-                ev.put(inner, value)
-                return Address(place)
-    return Address(Cell(value, kind, "new", one.span, born=0))
-
-
-def allocates(ev: Evaluator, word: str, record: Record | None) -> bool:
-    """Whether the text has an operator new or delete of its own for a class."""
-    own = record.methods if record is not None else {}
-    return f"operator{word}" in own or find_name(ev.globals, f"operator{word}")[0] is not None
-
-
-def _new_array(ev: Evaluator, one: tree.New, kind: Kind, scope: Scope) -> Any:
-    name = ev.fresh("new")
-    if one.bare:
-        value = ev.default(kind, name)
-    else:
-        value = ev.initial(tree.Items(tuple(("", a) for a in one.arguments)), kind, scope, name)
-    element = replace(kind, dims=kind.dims[1:])
-    if isinstance(value, Array):
-        value.name = name
-        return ev.decayed(value)
-    if element.record is not None and element.record.begins:
-        ev.forget_all(scope)  # so many constructors
-    return Pointer(symbol(name), element)
-
-
-def _fold(ev: Evaluator, one: tree.Fold, scope: Scope) -> Any:
-    """(pack op …), (… op pack), and both with a first value: [expr.prim.fold]."""
-    right = one.right is not None and bool(ev.pack_scopes(one.right, scope))
-    pattern, first = (one.right, one.left) if right or one.left is None else (one.left, one.right)
-    assert pattern is not None
-    scopes = ev.pack_scopes(pattern, scope)
-    if not scopes and not _names_empty_pack(ev, pattern, scope):
-        return Term(ev.words(one), span=one.span)
-    if one.op in ("&&", "||"):
-        return _logical_fold(ev, one, pattern, scopes)
-    if one.op.endswith("=") and one.op not in ("==", "!=", "<=", ">="):
-        return Term(ev.words(one), span=one.span)
-    values = [ev.value(pattern, inner) for inner in scopes]
-    if first is not None:
-        values = [ev.value(first, scope), *values] if right else [*values, ev.value(first, scope)]
-    if not values:
-        return None if one.op == "," else Term(ev.words(one), span=one.span)
-    if one.op == ",":
-        return values[-1]
-    if right or one.left is None:
-        total = values[0]
-        for value in values[1:]:
-            total = ev.operate(one.op, total, value, one, left_at=one, right_at=one)
-        return total
-    total = values[-1]
-    for value in reversed(values[:-1]):
-        total = ev.operate(one.op, value, total, one, left_at=one, right_at=one)
-    return total
-
-
-def _names_empty_pack(ev: Evaluator, pattern: tree.Expression, scope: Scope) -> bool:
-    names = pattern.path if isinstance(pattern, tree.Name | tree.Type) else ()
-    return any(isinstance(find_name(scope, name)[0], Pack) for name, _ in names)
-
-
-def _logical_fold(ev: Evaluator, one: tree.Fold, pattern: tree.Expression, scopes: list[Scope]) -> Any:
-    for inner in scopes:
-        truth = ev.truth(ev.value(pattern, inner))
-        if truth is None:
-            return ev.unknown(one)
-        if truth == (one.op == "||"):
-            return Int(int(truth), BOOL)
-    return Int(int(one.op == "&&"), BOOL)
-
-
 # names -----------------------------------------------------------------------------------------------------------
 
 
 def named(ev: Evaluator, one: tree.Name | tree.Type, scope: Scope) -> Any:
-    shaped = isinstance(one, tree.Type) and (one.pointers or one.dims or one.reference or one.const or one.body)
-    if isinstance(one, tree.Type) and (shaped or one.name == "decltype"):
+    """What a name or a type means: a variable's value, a type, functions, or what is known without the text."""
+    if isinstance(one, tree.Type) and _is_type(one):
         return ev.kind(one, scope)
     found = ev.resolve(one.path, scope, one.span[0])
     if isinstance(found, PLACES):
@@ -437,30 +319,92 @@ def named(ev: Evaluator, one: tree.Name | tree.Type, scope: Scope) -> Any:
         return found.kind
     if found is not None:
         return found
+    for rule in _UNDECLARED:
+        made = rule(ev, one, scope)
+        if made is not None:
+            return made
+    return Term("::".join(name for name, _ in one.path), span=one.span)
+
+
+def _is_type(one: tree.Type) -> bool:
+    """Return whether what the grammar reads as a type is surely one."""
+    shaped = one.pointers or one.dims or one.reference or one.const or one.body
+    return bool(shaped) or one.name == "decltype"
+
+
+# names that the text does not declare: rules that are tried in order, each gives None where it says nothing -----------
+
+
+def _constant(ev: Evaluator, one: tree.Name | tree.Type, scope: Scope) -> Int | None:
+    """A constant of CUDA or of C's limits, by its last name."""
     last = one.path[-1][0] if one.path else ""
     if last in CONSTANTS:
         return Int(CONSTANTS[last], INT, origin=(one.span,))
     if last in LIMITS and not ev.python:
         return Int(*LIMITS[last], origin=(one.span,))
-    for scope_name, _ in one.path[:-1]:
-        if (scope_name, last) in MEMBERS:
-            return Int(MEMBERS[scope_name, last], INT, origin=(one.span,))
-    if not ev.python and one.path and one.path[-1][1] is not None and isinstance(one, tree.Name | tree.Type):
-        known = traits.value_named(last, ev.template_arguments(one.path[-1][1], scope))
+    return None
+
+
+def _member_constant(ev: Evaluator, one: tree.Name | tree.Type, scope: Scope) -> Int | None:
+    """A constant of an enumeration of a library."""
+    for name, _ in one.path[:-1]:
+        if (name, one.path[-1][0]) in MEMBERS:
+            return Int(MEMBERS[name, one.path[-1][0]], INT, origin=(one.span,))
+    return None
+
+
+def _trait(ev: Evaluator, one: tree.Name | tree.Type, scope: Scope) -> Any:
+    """A trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
+    if ev.python or not one.path:
+        return None
+    last, arguments = one.path[-1]
+    if arguments is not None:
+        known = traits.value_named(last, ev.template_arguments(arguments, scope))
         if known is not None:
             return known
-    if not ev.python and len(one.path) > 1 and last in ("value", "type"):
+    if len(one.path) > 1 and last in ("value", "type"):
         kind = ev.builtin_kind(one.path[:-1], scope)
-        inner = traits.member(kind, last) if kind is not None else None
-        if inner is not None:
-            return inner
-    made = ev.builtin_kind(one.path, scope)
-    if made is not None:
-        return made
-    return Term("::".join(name for name, _ in one.path), span=one.span)
+        return traits.member(kind, last) if kind is not None else None
+    return None
 
 
-_ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
+def _builtin(ev: Evaluator, one: tree.Name | tree.Type, scope: Scope) -> Kind | None:
+    """A type that needs no declaration."""
+    return ev.builtin_kind(one.path, scope)
+
+
+_UNDECLARED: tuple[Callable[[Evaluator, tree.Name | tree.Type, Scope], Any], ...] = (
+    _constant,
+    _member_constant,
+    _trait,
+    _builtin,
+)
+
+_RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, Scope], Any]] = {
+    tree.Num: _evaluate_integer,
+    tree.Real: _evaluate_real,
+    tree.Text: _evaluate_text,
+    tree.Name: named,
+    tree.Type: named,
+    tree.Binary: _evaluate_operation,
+    tree.Assign: evaluate_assignment,
+    tree.Call: _evaluate_call,
+    tree.Member: _evaluate_place,
+    tree.Index: _evaluate_place,
+    tree.Cast: _evaluate_cast,
+    tree.Unary: evaluate_unary,
+    tree.Declared: _evaluate_declared,
+    tree.Fold: evaluate_fold,
+    tree.New: evaluate_new,
+    tree.Delete: delete,
+    tree.OffsetOf: _evaluate_offset,
+    tree.Choice: evaluate_choice,
+    tree.Items: _evaluate_items,
+    tree.SizeOf: _evaluate_sizeof,
+    tree.Lambda: evaluate_lambda,
+    tree.Table: _evaluate_table,
+    tree.Other: _evaluate_other,
+}
 
 
 def pointer_like(base: Linear) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lanescope.reader.code import tree
 from lanescope.reader.code.overloads import Argument
 from lanescope.reader.code.paths import ThrownError
-from lanescope.reader.code.values import Address, Array, Cell, Closure, Kind, Object, Record, Scope
+from lanescope.reader.code.values import Address, Array, Cell, Closure, Kind, Object, Pointer, Record, Scope
 from lanescope.reader.code.word import Int
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def copy_members(ev: Evaluator, made: Object, record: Record, argument: Argument
 
 
 def _copied_member(ev: Evaluator, cell: Cell, argument: Argument) -> Any:
+    """Return a copy of a member, by the copy constructor of its class."""
     value = cell.value
     if isinstance(value, Object) and value.record.copies:
         kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
@@ -114,6 +115,7 @@ def assign_into(ev: Evaluator, made: Object, record: Record, argument: Argument)
 
 
 def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: Argument) -> None:
+    """Assign a member, by the operator= of its class."""
     old, value = mine.value, other.value
     if isinstance(old, Object) and isinstance(value, Object) and old.record is value.record:
         kind = Kind(value.record.name, record=value.record, arguments=value.record.arguments)
@@ -145,6 +147,7 @@ def destroy(ev: Evaluator, value: Any, span: tuple[int, int]) -> None:
 
 
 def _end(ev: Evaluator, value: Object, record: Record, span: tuple[int, int]) -> None:
+    """Run the destructors that a class and its members and bases have."""
     if not record.ends:
         return
     value.dynamic = record
@@ -257,35 +260,52 @@ def _reaches_out(ev: Evaluator, record: Record) -> bool:
     if any(kind.pointers or kind.reference for kind in types):
         return True
     words = {word for f in special for word in _WORD.findall(ev.text[slice(*f.span)])}
-    static = [n for n, value in record.scope.names.items() if isinstance(value, Cell) and not value.const]
-    outer = [n for n, value in ev.globals.names.items() if isinstance(value, Cell) and not value.const]
-    return bool(words & {*static, *outer})
+    return not words.isdisjoint({*_variables_in(record.scope), *_variables_in(ev.globals)})
+
+
+def _variables_in(scope: Scope) -> list[str]:
+    """Return the names of a scope's variables that are not constant."""
+    return [name for name, value in scope.names.items() if isinstance(value, Cell) and not value.const]
 
 
 def delete(ev: Evaluator, one: tree.Delete, scope: Scope) -> None:
     """delete p: of what is known of the object, its destructor."""
     value = ev.value(one.value, scope)
     place = ev.pointee_of(value, one)
-    held = place.value if isinstance(place, Cell) else None
-    if ev.allocates("delete", held.record if isinstance(held, Object) else None):
-        ev.forget_all(scope)
     inner = place.value if isinstance(place, Cell) else None
+    if ev.allocates("delete", inner.record if isinstance(inner, Object) else None):
+        ev.forget_all(scope)
     if isinstance(value, Address) and isinstance(inner, Object) and not one.array:
-        whole = inner.whole or inner
-        if whole.record is not inner.record and not inner.record.is_virtual(f"~{inner.record.name}"):
-            ev.forget_globals()
-        ev.destroy(whole, one.span)
-    elif one.array and getattr(value, "array", None) is not None and value.at is not None and value.at.known == 0:
+        _delete_object(ev, inner, one.span)
+    elif one.array and isinstance(value, Pointer) and _begins_array(value):
         ev.destroy(value.array, one.span)
-    elif ev.truth(value) is not False and not isinstance(inner, Int | Array):
-        element = getattr(value, "element", None)
-        kind = element or (value.kind if getattr(value, "kind", None) else None)
-        record = kind.record if kind is not None else None
-        if kind is None or kind.open or (record is not None and (record.ends or record.polymorphic)):
-            ev.forget_all(scope)
+    elif ev.truth(value) is not False and not isinstance(inner, Int | Array) and _may_end(value):
+        ev.forget_all(scope)
+
+
+def _delete_object(ev: Evaluator, value: Object, span: tuple[int, int]) -> None:
+    """Destroy the whole object that a pointer to a base points into."""
+    whole = value.whole or value
+    if whole.record is not value.record and not value.record.is_virtual(f"~{value.record.name}"):
+        ev.forget_globals()
+    ev.destroy(whole, span)
+
+
+def _begins_array(pointer: Pointer) -> bool:
+    """Return whether a pointer points to the first item of an array whose items are known."""
+    return pointer.array is not None and pointer.at is not None and pointer.at.known == 0
+
+
+def _may_end(value: Any) -> bool:
+    """Return whether what a pointer points to may have a destructor."""
+    kind = getattr(value, "element", None) or getattr(value, "kind", None)
+    if kind is None or kind.open:
+        return True
+    return kind.record is not None and (kind.record.ends or kind.record.polymorphic)
 
 
 def _kinds_in(values: Sequence[Any], deep: int = 0) -> Iterator[Kind]:
+    """Yield the types among values, and those in their template arguments."""
     for value in values:
         if isinstance(value, Kind):
             yield value
@@ -311,6 +331,7 @@ def own_members(record: Record) -> list[str]:
 
 
 def _copies_items(value: Array) -> bool:
+    """Return whether an array has objects that their copy constructors copy."""
     first = value.cells[0].value if value.cells else None
     return _copies_items(first) if isinstance(first, Array) else isinstance(first, Object) and first.record.copies
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from lanescope.reader.code.constness import const_of
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import Journal, Left, Target
 from lanescope.reader.code.side_effects import reachable
-from lanescope.reader.code.values import PLACES, Array, Cell, Object, Part, Scope, Term
+from lanescope.reader.code.values import PLACES, Array, Cell, Kind, Object, Part, Scope, Term
 from lanescope.reader.code.word import Int, free
 from lanescope.reader.code.writes import nodes_of, root_of
 
@@ -25,6 +26,7 @@ FREE_TURNS = (3, 3, 2)  # of a loop whose end is not known, by how many it stand
 
 
 def _turns(ev: Evaluator) -> int:
+    """Return how many turns are followed of a loop that builds descriptors."""
     return MOST_TURNS[min(len(ev.loops), len(MOST_TURNS) - 1)]
 
 
@@ -38,64 +40,113 @@ def _kept(ev: Evaluator) -> int:
     return len(ev.found) + len(ev.assembled) + len(ev.made)
 
 
+@dataclass(slots=True)
+class LoopRun:
+    """How far a loop is followed. few: turns where it builds descriptors; most: turns at all; kept: what had been found
+    when it began; budget: steps from `start` on; told: whether the text says when it ends; whole: whether that was
+    reached.
+    """
+
+    variable: Cell | None
+    few: int
+    most: int
+    kept: int
+    budget: int
+    start: int = 0
+    turn: int = 0
+    told: bool = True
+    whole: bool = False
+
+    def limit(self, ev: Evaluator) -> None:
+        """Follow no more turns than of a loop whose end is not known."""
+        self.most = min(self.most, _free_turns(ev))
+
+    def finds(self, ev: Evaluator) -> bool:
+        """Return whether the loop has found anything."""
+        return _kept(ev) > self.kept
+
+    def is_over(self, ev: Evaluator) -> bool:
+        """Return whether no other turn is followed."""
+        spent = self.start - ev.left > self.budget
+        return self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent))
+
+
 def execute_loop(ev: Evaluator, one: tree.Loop, scope: Scope) -> Left | None:
+    """Run a for or while loop turn by turn, as far as its bounds allow."""
     if one.start is not None:
         ev.execute(one.start, scope)
+    few = _turns(ev)
     variable = _variable(ev, one, scope)
-    few, turn, whole, told = _turns(ev), 0, False, True
-    most = MOST_QUIET if not ev.python else few
-    kept, budget = _kept(ev), min(ev.left // 3, MOST_SPENT)
-    inner = scope
+    run = LoopRun(variable, few, few if ev.python else MOST_QUIET, _kept(ev), min(ev.left // 3, MOST_SPENT))
     first = len(ev.log)
-    left: Left | None = None
     target = Target(True, len(ev.branches))
     ev.targets.append(target)
     ev.loops.append(("", Int(0)))
-    start = ev.left
+    run.start = ev.left
     try:
-        while True:
-            if one.condition is not None and not (one.late and not turn):
-                inner = Scope(scope)
-                goes_on = ev.decided(one.condition, inner)[1]
-                if goes_on is None:
-                    most, told = min(most, _free_turns(ev)), False
-                    ev.endless.add(variable.name if variable is not None else "")
-                elif not goes_on:
-                    ev.leave_block(inner, None)
-                    whole = told
-                    break
-            elif one.condition is None and variable is None and ev.python:
-                most = min(most, _free_turns(ev))
-            if turn >= most or (turn >= few and (_kept(ev) > kept or start - ev.left > budget)):
-                break
-            if variable is not None:
-                ev.loops[-1] = (variable.name, ev.whole(variable.value))
-            left = ev.execute(one.body, inner)
-            ev.rejoin(target.continues)
-            if left is not None and left.word == "continue":
-                left = None
-            ev.leave_block(inner, left)
-            if left is not None:
-                whole = told
-                break
-            if one.step is not None:
-                ev.whole_expression(partial(ev.drop, one.step, scope), one.step.span)
-            turn += 1
-            if not told and turn >= 2 and _kept(ev) == kept:
-                break
-            if one.condition is None and _kept(ev) > kept:
-                most = min(most, _free_turns(ev))
+        left = _run_turns(ev, one, scope, run, target)
     finally:
         ev.loops.pop()
         ev.targets.pop()
         journal = ev.writes_since(first)
-    if not told and left is not None and left.word not in ("break", "continue"):
+    if not run.told and left is not None and left.word not in ("break", "continue"):
         ev.escape("?", left, {})
         left = None
-    left = ev.after_breaks(target.breaks, left, whole)
-    if not whole:
-        _left_open(ev, one, journal, scope, told)
+    left = ev.after_breaks(target.breaks, left, run.whole)
+    if not run.whole:
+        _left_open(ev, one, journal, scope, run.told)
         _may_return(ev, one)
+    ev.leave_block(scope, left)
+    return left
+
+
+def _run_turns(ev: Evaluator, one: tree.Loop, scope: Scope, run: LoopRun, target: Target) -> Left | None:
+    """Run the turns of a loop; return what ended them early, or None."""
+    while True:
+        inner = _begin_turn(ev, one, scope, run)
+        if inner is None:
+            return None
+        if run.variable is not None:
+            ev.loops[-1] = (run.variable.name, ev.whole(run.variable.value))
+        left = _run_body(ev, one.body, inner, target)
+        if left is not None:
+            run.whole = run.told
+            return left
+        if one.step is not None:
+            ev.whole_expression(partial(ev.drop, one.step, scope), one.step.span)
+        run.turn += 1
+        if not run.told and run.turn >= 2 and _kept(ev) == run.kept:
+            return None
+        if one.condition is None and run.finds(ev):
+            run.limit(ev)
+
+
+def _begin_turn(ev: Evaluator, one: tree.Loop, scope: Scope, run: LoopRun) -> Scope | None:
+    """Return the scope of a loop's next turn; None where its condition or a bound ends it."""
+    inner = scope
+    if one.condition is None:
+        if run.variable is None and ev.python:
+            run.limit(ev)
+    elif run.turn or not one.late:
+        inner = Scope(scope)
+        goes_on = ev.decided(one.condition, inner)[1]
+        if goes_on is None:
+            run.limit(ev)
+            run.told = False
+            ev.endless.add(run.variable.name if run.variable is not None else "")
+        elif not goes_on:
+            ev.leave_block(inner, None)
+            run.whole = run.told
+            return None
+    return None if run.is_over(ev) else inner
+
+
+def _run_body(ev: Evaluator, body: tree.Statement, scope: Scope, target: Target) -> Left | None:
+    """Run one turn of a loop; return what ended it early, None where the next may follow."""
+    left = ev.execute(body, scope)
+    ev.rejoin(target.continues)
+    if left is not None and left.word == "continue":
+        left = None
     ev.leave_block(scope, left)
     return left
 
@@ -115,10 +166,30 @@ def _left_open(ev: Evaluator, one: tree.Statement, written: Journal, scope: Scop
     """After a loop that has more turns than were gone through, or may have: what it writes is not known. Items of
     an array that each turn fills another of are what the turns put there; others may be filled, too.
     """
-    if not told and not ev.python:  # later turns may put other bits into a word that is put together turn by turn
-        gathered = ev.summaries.of(one).gathered
-        cells = {id(cell) for cell, _ in written.values() if cell.name in gathered}
-        ev.found = [f for f in ev.found if not (f.loops and id(f.cell) in cells)]
+    if not told and not ev.python:
+        _drop_gathered(ev, one, written)
+    spared = _spare_items(ev, one, written, scope, told)
+    for key, (cell, old) in written.items():
+        if key in spared:
+            continue
+        if not ev.python:
+            inside = any(f.cell is cell and f.loops for f in ev.found[-96:])
+            ev.forget(cell, quiet=inside)
+        elif isinstance(cell.value, Int) and cell.name and cell.value != old:
+            ev.put(cell, free(cell.name, cell.value.type))
+    if not ev.python:
+        _forget_assigned(ev, one, scope)
+
+
+def _drop_gathered(ev: Evaluator, one: tree.Statement, written: Journal) -> None:
+    """Drop what was found in words that are put together turn by turn: later turns may put other bits into them."""
+    gathered = ev.summaries.of(one).gathered
+    cells = {id(cell) for cell, _ in written.values() if cell.name in gathered}
+    ev.found = [f for f in ev.found if not (f.loops and id(f.cell) in cells)]
+
+
+def _spare_items(ev: Evaluator, one: tree.Statement, written: Journal, scope: Scope, told: bool) -> set[int]:
+    """Return the items of arrays that stay as the turns have filled them; forget the others of these arrays."""
     filled = _filled(one)
     spared: set[int] = set()
     for name, array in _arrays(scope):
@@ -132,17 +203,7 @@ def _left_open(ev: Evaluator, one: tree.Statement, written: Journal, scope: Scop
                 spared.add(id(cell))
             elif isinstance(cell.value, Int):
                 ev.put(cell, free(ev.fresh(f"{name}[{n}]"), cell.value.type))
-    for key, (cell, old) in written.items():
-        if key in spared:
-            continue
-        if ev.python:
-            if isinstance(cell.value, Int) and cell.name and cell.value != old:
-                ev.put(cell, free(cell.name, cell.value.type))
-        else:
-            inside = any(f.cell is cell and f.loops for f in ev.found[-96:])
-            ev.forget(cell, quiet=inside)
-    if not ev.python:
-        _forget_assigned(ev, one, scope)
+    return spared
 
 
 def _forget_assigned(ev: Evaluator, one: tree.Statement, scope: Scope) -> None:
@@ -167,36 +228,34 @@ def _variable(ev: Evaluator, one: tree.Loop, scope: Scope) -> Cell | None:
     return found if isinstance(found, Cell) else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """What a loop goes over. items: the places of its values, () where not known; whole: whether these are all."""
+
+    source: Any
+    values: Sequence[Any]
+    items: Sequence[Any]
+    whole: bool
+
+
 def execute_each(ev: Evaluator, one: tree.Each, scope: Scope) -> Left | None:
+    """Run a loop over the items of an array, a range or an object, as far as they are known."""
     if one.start is not None:
         scope = Scope(scope)
         ev.execute(one.start, scope)
-    source = ev.value(one.values, scope)
-    turns = _turns(ev) if ev.python else MOST_QUIET
-    values, whole = ev.items_of(source, turns, one.names[0] if one.names else "")
-    items: list[Any] = list(source.cells) if isinstance(source, Array) else []
-    if isinstance(source, Part) and source.field.count and not ev.python:
-        items = ev.part_items(source)
-        values, whole = [ev.load(item, one.values) for item in items], True
-    refers = one.type is not None and bool(one.type.reference) and bool(items)
-    if not ev.python and not items:
-        whole = whole and isinstance(source, Array)
-        if isinstance(source, Object) or (one.type is not None and one.type.reference):
-            _forget_range(ev, one, source, scope)
+    over = _items(ev, one, scope)
+    whole = over.whole
+    refers = one.type is not None and bool(one.type.reference) and bool(over.items)
     first = len(ev.log)
     target = Target(True, len(ev.branches))
     left: Left | None = None
     ev.targets.append(target)
     ev.loops.append(("", Int(0)))
     try:
-        for n, item in enumerate(values):
+        for n, item in enumerate(over.values):
             inner = scope if ev.python else Scope(scope)
-            _bind_item(ev, one, item, items[n] if refers else None, inner)
-            left = ev.execute(one.body, inner)
-            ev.rejoin(target.continues)
-            if left is not None and left.word == "continue":
-                left = None
-            ev.leave_block(inner, left)
+            _bind_item(ev, one, item, over.items[n] if refers else None, inner)
+            left = _run_body(ev, one.body, inner, target)
             if left is not None:
                 whole = True
                 break
@@ -204,16 +263,29 @@ def execute_each(ev: Evaluator, one: tree.Each, scope: Scope) -> Left | None:
         ev.loops.pop()
         ev.targets.pop()
         journal = ev.writes_since(first)
-    if not whole and left is not None and left.word not in ("break", "continue"):
-        ev.escape("?", left, {})
-        left = None
     left = ev.after_breaks(target.breaks, left, whole)
     if not whole:
         _left_open(ev, one, journal, scope, False)
         _may_return(ev, one)
-        if isinstance(source, Object) and not ev.python:
-            _forget_range(ev, one, source, scope)
+        if isinstance(over.source, Object) and not ev.python:
+            _forget_range(ev, one, over.source, scope)
     return left
+
+
+def _items(ev: Evaluator, one: tree.Each, scope: Scope) -> _Range:
+    """Evaluate what a loop goes over; what items that are not followed refer to is forgotten."""
+    source = ev.value(one.values, scope)
+    turns = _turns(ev) if ev.python else MOST_QUIET
+    values, whole = ev.items_of(source, turns, one.names[0] if one.names else "")
+    items: Sequence[Any] = source.cells if isinstance(source, Array) else ()
+    if isinstance(source, Part) and source.field.count and not ev.python:
+        items = ev.part_items(source)
+        values, whole = [ev.load(item, one.values) for item in items], True
+    if not ev.python and not items:
+        whole = whole and isinstance(source, Array)
+        if isinstance(source, Object) or (one.type is not None and one.type.reference):
+            _forget_range(ev, one, source, scope)
+    return _Range(source, values, tuple(items), whole)
 
 
 def _forget_range(ev: Evaluator, one: tree.Each, source: Any, scope: Scope) -> None:
@@ -228,27 +300,8 @@ def _forget_range(ev: Evaluator, one: tree.Each, source: Any, scope: Scope) -> N
 
 def _bind_item(ev: Evaluator, one: tree.Each, value: Any, cell: Any, scope: Scope) -> None:
     """Give a loop's variables the next item, the very item where they are references."""
-    first = one.names[0] if one.names else ""
     if len(one.names) == 1:
-        if isinstance(value, Int):
-            ev.loops[-1] = (first, value)
-        if cell is not None:
-            scope.names[first] = cell
-            const = (one.type is not None and one.type.const) or const_of(ev, one.values, scope)
-            if const is not False:
-                scope.consts.add(first if const else f"?{first}")
-        elif ev.python:
-            ev.assign_name(first, value, scope, one.span)
-        else:
-            kind = ev.kind(one.type, scope) if one.type is not None and one.type.name != "auto" else None
-            kind = replace(kind, reference="") if kind is not None else None
-            if isinstance(value, Object) and value.record.copies:
-                value = ev.copy_constructed(value, ev.argument_in(one.values, scope, value))
-            made = ev.copied(ev.converted(value, kind, one.span, first) if kind is not None else value)
-            made_cell = scope.names[first] = Cell(made, kind, first, one.span, len(ev.frames))
-            if isinstance(made, Object) and made.record.ends:
-                scope.names["(destroyed)"] = (made_cell,)
-            ev.note(made_cell, one.span)
+        _bind_variable(ev, one, value, cell, scope)
         return
     for place, name in enumerate(one.names):
         where = ev.item_place(value, place) if cell is not None else None
@@ -263,7 +316,35 @@ def _bind_item(ev: Evaluator, one: tree.Each, value: Any, cell: Any, scope: Scop
             scope.names[name] = Cell(item, None, name, one.span, len(ev.frames))
 
 
-# given by the machine
+def _bind_variable(ev: Evaluator, one: tree.Each, value: Any, cell: Any, scope: Scope) -> None:
+    """Give a loop's only variable the next item. cell: where that stands, if the variable refers to it."""
+    name = one.names[0]
+    if isinstance(value, Int):
+        ev.loops[-1] = (name, value)
+    if cell is not None:
+        scope.names[name] = cell
+        const = (one.type is not None and one.type.const) or const_of(ev, one.values, scope)
+        if const is not False:
+            scope.consts.add(name if const else f"?{name}")
+    elif ev.python:
+        ev.assign_name(name, value, scope, one.span)
+    else:
+        _copy_item(ev, one, value, scope)
+
+
+def _copy_item(ev: Evaluator, one: tree.Each, value: Any, scope: Scope) -> None:
+    """Enter a loop's variable with a copy of an item."""
+    name = one.names[0]
+    kind: Kind | None = None
+    if one.type is not None and one.type.name != "auto":
+        kind = replace(ev.kind(one.type, scope), reference="")
+    if isinstance(value, Object) and value.record.copies:
+        value = ev.copy_constructed(value, ev.argument_in(one.values, scope, value))
+    made = ev.copied(ev.converted(value, kind, one.span, name) if kind is not None else value)
+    cell = scope.names[name] = Cell(made, kind, name, one.span, len(ev.frames))
+    if isinstance(made, Object) and made.record.ends:
+        scope.names["(destroyed)"] = (cell,)
+    ev.note(cell, one.span)
 
 
 def _arrays(scope: Scope) -> list[tuple[str, Array]]:
@@ -274,19 +355,31 @@ def _arrays(scope: Scope) -> list[tuple[str, Array]]:
 
 def _filled(one: tree.Statement) -> set[str]:
     """The arrays of which each turn of a counting loop writes the item that its variable counts, and no other."""
-    if not isinstance(one, tree.Loop):
+    counter = _counter(one)
+    if counter is None or not isinstance(one, tree.Loop):
         return set()
-    step = one.step.value if isinstance(one.step, tree.Unary) and one.step.op == "post" else one.step
-    if not isinstance(step, tree.Assign) or step.op != "+" or not isinstance(step.target, tree.Name):
-        return set()
-    counter = step.target.last
     written: dict[str, bool] = {}
     for node in nodes_of(one.body):
         if isinstance(node, tree.Assign):
             name = root_of(node.target)
-            target = node.target
-            own = isinstance(target, tree.Index) and isinstance(target.value, tree.Name) and len(target.indices) == 1
-            index = target.indices[0] if isinstance(target, tree.Index) and own else None
-            fits = isinstance(index, tree.Name) and index.last == counter and not node.op
-            written[name] = written.get(name, True) and fits
+            written[name] = written.get(name, True) and _writes_item(node, counter)
     return {name for name, fits in written.items() if fits}
+
+
+def _counter(one: tree.Statement) -> str | None:
+    """Return the name of the variable that a loop counts up; None where there is none."""
+    if not isinstance(one, tree.Loop):
+        return None
+    step = one.step.value if isinstance(one.step, tree.Unary) and one.step.op == "post" else one.step
+    if not isinstance(step, tree.Assign) or step.op != "+" or not isinstance(step.target, tree.Name):
+        return None
+    return step.target.last
+
+
+def _writes_item(one: tree.Assign, counter: str) -> bool:
+    """Return whether an assignment is `array[counter] = …`."""
+    target = one.target
+    if one.op or not isinstance(target, tree.Index) or not isinstance(target.value, tree.Name):
+        return False
+    index = target.indices[0]
+    return len(target.indices) == 1 and isinstance(index, tree.Name) and index.last == counter

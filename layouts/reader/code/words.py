@@ -18,10 +18,10 @@ from lanescope.cxx.expression import LONGEST
 from lanescope.cxx.integers import ULONG
 from lanescope.errors import LayoutError
 from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.definitions import DEFINITIONS
 from lanescope.reader.code.evaluate import BUDGET, new_machine
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
-from lanescope.reader.code.machine import DEFINITIONS
 from lanescope.reader.code.paths import Left
 from lanescope.reader.code.preprocess import prepare
 from lanescope.reader.code.values import PLACES, Cell, Object, Scope, Term, number
